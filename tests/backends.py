@@ -92,8 +92,8 @@ def _s3_python() -> Path:
     CACHE.mkdir(exist_ok=True)
     with file_lock(CACHE / ".s3.lock"):
         if not program.exists():
-            venv.create(home, with_pip=True, clear=True)
-            fetch = [python, "-m", "pip", "install", "--quiet", *S3_SERVER]
+            venv.create(home, clear=True)
+            fetch = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile", *S3_SERVER]
             if subprocess.run(fetch, capture_output=True, check=False).returncode:
                 shutil.rmtree(home, ignore_errors=True)
                 pytest.skip("a server that speaks S3 cannot be installed")

@@ -1,7 +1,7 @@
 """Walk: through which files a call goes, in which order, and how often it comes back to one that it had left.
 
     python tools/walk.py             five calls, a line each
-    python tools/walk.py list -v     the files of one call in their order
+    python tools/walk.py list -v     the files of one call in their order; what is in brackets was visited before
 
 Counted are the calls of functions in this repository's packages, in every thread, while a warm server answers one
 request, each function once, when it is first called: what is done for each row is no more than what is done for one.
@@ -16,6 +16,7 @@ import logging
 import os
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -66,6 +67,17 @@ class Walk:
     def files(self) -> list[str]:
         """The files in the order in which they were first visited."""
         return list(dict.fromkeys(self.visits))
+
+    @property
+    def picture(self) -> str:
+        """The visits in their order."""
+        known: set[str] = set()
+        shown = []
+        for name in self.visits:
+            short = name.removeprefix("aerogram/").removesuffix(".py")
+            shown.append(f"({short})" if name in known else short)
+            known.add(name)
+        return " → ".join(shown)
 
     @property
     def returns(self) -> int:
@@ -196,7 +208,7 @@ def main() -> None:
         found = asyncio.run(walk(name))
         print(f"{name:10} {len(found.functions):9}  {len(found.files):5}  {found.returns:7}")
         if given.verbose:
-            print("  " + "\n  ".join(found.visits))
+            print(textwrap.fill(found.picture, 112, initial_indent="  ", subsequent_indent="  "))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import subprocess
-import sys
 
 import httpx
 import pytest
@@ -14,6 +12,7 @@ from backends import redis, s3_url
 from balancer import balancing
 from fleets import fleet_in
 from postgres import postgres
+from programs import run_program
 from serving import SAMPLES, clean_environment
 
 __all__ = ["postgres", "redis", "s3_url"]
@@ -22,24 +21,23 @@ __all__ = ["postgres", "redis", "s3_url"]
 @pytest.fixture(scope="session")
 def made_index(tmp_path_factory):
     """An index over the samples, made once."""
-    index = tmp_path_factory.mktemp("made") / "index"
-    ingest(str(index), index)
-    return index
+    folder = tmp_path_factory.mktemp("made")
+    ingest(str(folder / "index"), folder)
+    return folder / "index"
 
 
 @pytest.fixture(scope="session")
 def made_database(postgres, tmp_path_factory):
     """The name of a database with the samples, from which others are copied."""
-    folder = tmp_path_factory.mktemp("database")
     url = postgres.new_database()
-    ingest(url, folder / "index")
+    ingest(url, tmp_path_factory.mktemp("database"))
     return url.rpartition("/")[2]
 
 
 def ingest(store, folder):
-    program = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
-    command = [sys.executable, "-c", program, store, str(SAMPLES)]
-    subprocess.run(command, check=True, capture_output=True, cwd=folder.parent, env=clean_environment(folder))
+    """Read the samples into a store, with the state of whoever works in the folder."""
+    words = ["ingest", str(SAMPLES), "--store", store]
+    run_program(words, check=True, cwd=folder, env=clean_environment(folder / "index"))
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def haproxy():
 @pytest.fixture
 def balanced_by_haproxy(fleet, index, redis, haproxy):
     """The address of the configured balancer, before two servers."""
-    fleet.add("--index", str(index), "--redis", redis.url, "--drain", "4", count=2)
+    fleet.add("--index", str(index), "--redis", redis.url, "--drain", "2", count=2)
     port = find_free_port()
     places = {f"SERVER_{number}": f"127.0.0.1:{one.port}" for number, one in enumerate(fleet.members, 1)}
     command = [haproxy, "-f", str(DEPLOY / "haproxy.cfg"), "-db"]

@@ -27,10 +27,11 @@ from aerogram_knowledge.store.address import open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from backends import is_root
 from balancer import balancing, wait_for
+from fleet.conftest import ingest
 from fleets import leave_out_rows
 from postgres import running_postgres
 from servers import find_free_port
-from serving import SAMPLES, clean_environment
+from serving import clean_environment
 
 SEARCH = {"q": "token", "envelope": "v2"}
 CUT = {"source_file": "security/jwt-guide.md", "query": "token", "max_tokens": 400, "envelope": "v2"}
@@ -134,12 +135,11 @@ def test_redis_goes_away_in_the_middle_of_requests_and_comes_back(fleet, index, 
 
 
 @pytest.fixture(scope="session")
-def unsteady_postgres():
+def unsteady_postgres(tmp_path_factory):
     """A PostgreSQL that tests stop and pause, and a database with the samples in it, to be copied."""
     with running_postgres() as server:
         url = server.new_database()
-        program = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
-        subprocess.run([sys.executable, "-c", program, url, str(SAMPLES)], check=True, capture_output=True)
+        ingest(url, tmp_path_factory.mktemp("unsteady"))
         yield server, url.rpartition("/")[2]
 
 

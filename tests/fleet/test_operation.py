@@ -19,7 +19,7 @@ SEARCH = {"q": "token", "envelope": "v2"}
 
 def test_servers_are_replaced_one_by_one_and_no_request_fails(fleet, index, redis, balanced):
     """Each is told to end while callers go on asking; its health says so first, and the balancer takes it out."""
-    fleet.add("--index", str(index), "--redis", redis.url, "--drain", "4", count=2)
+    fleet.add("--index", str(index), "--redis", redis.url, "--drain", "2", count=2)
     client, balancer = balanced(fleet)
     stop = threading.Event()
     statuses = []

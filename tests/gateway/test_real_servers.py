@@ -40,9 +40,10 @@ def programs():
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "venv" / "bin" / "mcp-server-fetch").exists():
-            subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True)
-            pip = [str(place / "venv" / "bin" / "pip"), "install", "-q", *PINNED]
-            done = subprocess.run(pip, capture_output=True, text=True, check=False)
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place / "venv")], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", str(place / "venv" / "bin" / "python")]
+            fetch = [*pip, "install", "-q", "--no-compile", *PINNED]
+            done = subprocess.run(fetch, capture_output=True, text=True, check=False)
             if done.returncode:
                 pytest.skip(f"{PINNED[1]} cannot be fetched: {done.stderr.strip()[-200:]}")
     return place / "venv" / "bin"

@@ -14,12 +14,12 @@ from aerogram.starlette import Schedule, Versions
 SCHEDULE = Schedule(
     opt_in=dt.date(2026, 4, 30),
     flip=dt.date(2026, 8, 4),
-    removal=dt.datetime(2026, 9, 3, tzinfo=dt.UTC),
+    removal=dt.date(2026, 9, 3),
     documentation="https://acme.example/migration",
 )
 BEFORE, OPT_IN, FLIPPED, REMOVED = (
     dt.datetime.fromisoformat(moment)
-    for moment in ("2026-04-29T23:59:59Z", "2026-04-30T00:00:00Z", "2026-08-04T00:00:00Z", "2026-09-03T00:00:00Z")
+    for moment in ("2026-04-29T23:59:59Z", "2026-04-30T00:00:00Z", "2026-08-04T00:00:00Z", "2026-09-04T00:00:00Z")
 )
 
 
@@ -91,6 +91,8 @@ def test_newer_answers_say_nothing_of_the_kind(service):
 
 @pytest.mark.parametrize(("path", "accept"), [("/rows?envelope=v1", "*/*"), ("/rows", "application/vnd.acme.v1+json")])
 def test_after_the_grace_the_legacy_shape_is_gone(service, path, accept):
+    """The day that is named is its last one."""
+    assert version(at(service, REMOVED - dt.timedelta(microseconds=1), path, accept)) == "v1"
     response = at(service, REMOVED, path, accept)
     assert (response.status_code, version(response)) == (410, "v2")
     assert read(response.content).problem.details["allowed"] == ["v2"]
@@ -137,6 +139,13 @@ def test_the_use_of_each_version_is_counted_on_each_route(service):
 def test_a_schedule_that_cannot_be_is_refused(dates):
     with pytest.raises(InvalidReply):
         Schedule(**dates)
+
+
+def test_a_removal_may_be_a_moment():
+    moment = dt.datetime(2026, 9, 3, 12, tzinfo=dt.UTC)
+    schedule = Schedule(opt_in=dt.date(2026, 4, 30), flip=dt.date(2026, 8, 4), removal=moment)
+    assert schedule.stage(moment - dt.timedelta(microseconds=1)) == "flipped"
+    assert schedule.stage(moment) == "removed"
 
 
 def test_dates_have_no_default():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aerogram.errors import InvalidFields
-from aerogram.shape.fields import select
+from aerogram.shape.modes import select
 from aerogram.shape.records import SEARCH_RESULT
 
 ROW = {

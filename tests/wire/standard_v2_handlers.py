@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from aerogram import Reply
 from aerogram.documents.standard_v2 import (
     Citation,
@@ -9,6 +11,7 @@ from aerogram.documents.standard_v2 import (
     StandardError,
     StandardResponse,
     SuggestedAction,
+    from_offset_page,
     wrap_for_mcp,
 )
 from aerogram.errors import NotFound, RateLimited
@@ -28,6 +31,11 @@ CITATION = Citation(
     field_paths=["/results/0/amount_max_yen"],
     verification_status="verified",
 )
+
+
+class Program(BaseModel):
+    unified_id: str
+    title: str
 
 
 def sample() -> dict:
@@ -107,6 +115,45 @@ def fail_in_words() -> StandardResponse[dict]:
     return StandardResponse.error(error, request_id="01KQ3XQ77RR7J8XWZ8C0YR2JN2", latency_ms=1)
 
 
+def name_meta() -> StandardResponse[dict]:
+    return StandardResponse.rich(
+        PROGRAMS[:5],
+        meta={
+            "request_id": "01KQ3XQ77RR7J8XWZ8C0YR2JN2",
+            "api_version": "v2",
+            "latency_ms": 42,
+            "billable_units": 3,
+            "client_tag": "顧問先-001",
+        },
+    )
+
+
+def add_member() -> StandardResponse[dict]:
+    return StandardResponse.rich(PROGRAMS[:5], region="eu")
+
+
+def typed_programs() -> StandardResponse[Program]:
+    return StandardResponse[Program].rich([Program(**one) for one in PROGRAMS[:5]])
+
+
+def cite_nothing() -> StandardResponse[dict]:
+    return StandardResponse.rich(
+        PROGRAMS[:5], citations=[Citation(source_id="src-1", field_paths=["/results/9/title"])]
+    )
+
+
+def offset_page() -> Reply[Any]:
+    return from_offset_page({"total": 60, "limit": 5, "offset": 10, "results": PROGRAMS[10:15]})
+
+
+def return_error() -> StandardError:
+    return StandardError.not_found("no program UNI-9")
+
+
+def contradict() -> StandardResponse[dict]:
+    return StandardResponse.partial(PROGRAMS[:3], warnings=[])
+
+
 def wrapped() -> dict:
     return wrap_for_mcp(StandardResponse.rich(PROGRAMS[:23]))
 
@@ -161,7 +208,8 @@ FOR_TOOLS = (wrapped, wrapped_failure)
 HANDLERS = (
     *(sample, say_everything, rows, rich, sparse, empty, partial, failed, failed_on_the_wire, fail, fail_in_words),
     *(give_rows, give_record, give_number, search, raise_not_found, raise_rate_limited, raise_later_code),
-    *(raise_unexpected, all_programs, *FOR_TOOLS),
+    *(raise_unexpected, all_programs, name_meta, add_member, typed_programs, cite_nothing, offset_page, return_error),
+    *(contradict, *FOR_TOOLS),
 )
 CALLS = {
     **{handler.__name__: (handler, {}) for handler in HANDLERS if not handler.__code__.co_argcount},
@@ -174,6 +222,6 @@ CALLS = {
 """What is asked of every server, each under its name: a handler, and its arguments."""
 FAILING = {
     *("failed", "failed_on_the_wire", "fail_in_words", "wrapped_failure", "raise_not_found", "raise_rate_limited"),
-    *("raise_later_code", "raise_unexpected", "search badly"),
+    *("raise_later_code", "raise_unexpected", "search badly", "return_error", "contradict"),
     *(name for name in CALLS if name.startswith("fail ")),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -82,9 +81,10 @@ def install(server: Server) -> Server:
 
 def _pip(server: Server) -> list[list[str]]:
     python = str(server.folder / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
     return [
-        [sys.executable, "-m", "venv", str(server.folder)],
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *server.needs],
+        [sys.executable, "-m", "venv", "--without-pip", str(server.folder)],
+        [*pip, "install", "--quiet", "--no-compile", *server.needs],
     ]
 
 
@@ -143,21 +143,29 @@ def _states() -> str:
 
 
 def _repository(folder: Path) -> None:
-    stamp = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
-    who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgsign=false"]
     folder.mkdir(exist_ok=True)
     if (folder / ".git").exists():
         return
 
-    def git(*words: str) -> None:
-        command = [shutil.which("git") or "git", *who, *words]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, **stamp})  # noqa: S603 - git
+    def git(*words: str, given: str = "") -> None:
+        command = [shutil.which("git") or "git", *words]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, input=given.encode())  # noqa: S603 - git
 
     git("init", "-q", "-b", "main")
-    for number in range(120):
-        (folder / "notes.md").write_text(f"# Notes\n\nLine {number}\n", encoding="utf-8")
-        git("add", "notes.md")
-        git("commit", "-q", "-m", f"Change line {number} of the notes, because it was wrong")
+    git("fast-import", "--quiet", given="".join(map(_commit, range(120))))
+    git("reset", "-q", "--hard")
+
+
+def _commit(number: int) -> str:
+    """A commit as git reads many at once; all are made in the first second of 2026."""
+    message = f"Change line {number} of the notes, because it was wrong\n"
+    notes = f"# Notes\n\nLine {number}\n"
+    return (
+        "commit refs/heads/main\n"
+        "committer Ann <ann@example.org> 1767225600 +0000\n"
+        f"data {len(message)}\n{message}"
+        f"M 100644 inline notes.md\ndata {len(notes)}\n{notes}\n"
+    )
 
 
 def _database(path: Path) -> None:

@@ -28,8 +28,7 @@ from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
-from aerogram.shape.fields import select
-from aerogram.shape.modes import Mode, allowed_mode
+from aerogram.shape.modes import Mode, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Window
 from aerogram.state import can_write, private_directory
 from aerogram_knowledge.contents import read_contents
@@ -247,37 +246,37 @@ class Knowledge:
         citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
         """
         with self._search.turn:
-            asked, narrowed = check_query(query), Filters.of(filters)
-            mode, way = allowed_mode(response_mode), check_method(method)
+            asked, way = check_query(query), check_method(method)
+            mode, narrowed = allowed_mode(response_mode), Filters.of(filters)
             arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
             pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal, documented=True)
-            self.cursors.prepare(cursor)
+            if cursor is not None:
+                self.cursors.prepare(cursor)
             window = pager.window(cursor, page_size)
             ranked = self._search.rank(asked, narrowed, way)
-            withheld = self._search.withheld(asked, narrowed, way)
-            if not len(ranked):
+            withheld = self._search.withheld(asked, narrowed, way) if self.gate.withheld else 0
+            if not len(ranked.ids):
                 if withheld:
                     raise self.gate.refusal(withheld)
                 return ResumablePage(self._empty_reply(asked, narrowed, ranked, window))
             first = _page_offset(ranked, window)
-            shown = range(len(ranked))[first : first + window.size]
+            shown = range(len(ranked.ids))[first : first + window.size]
             chunks = self._search.chunks(ranked.ids[first : first + window.size].tolist())
             wanted = _cites(cite, mode) or about or mode == "full"
             statuses = self._verify(chunks) if wanted else None
+            also_in = self._search.also_in(chunks)
             kind = kind_for(mode, fields, about)
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
             known = statuses or ["verified"] * len(chunks)
-            records = search_records(chunks, ranked, shown, known, similar, self._search.also_in(chunks))
+            records = search_records(chunks, ranked, shown, known, similar, also_in)
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-            said = self._reply_members(asked, narrowed, ranked)
-            said["notices"] += self.gate.notices(withheld)
-            reply = (Reply.partial if withheld else Reply.ok)(
-                rows,
-                page=_page_of(pager, ranked, first, window),
-                citations=citations_of(chunks, known) if _cites(cite, mode) else (),
-                **said,
-                **self._next_calls(asked, narrowed, mode, chunks, ranked),
-            )
+            page = _page_of(pager, ranked, first, window)
+            said = self._reply_members(asked, narrowed, ranked, mode, chunks)
+            if withheld:
+                said["notices"] += self.gate.notices(withheld)
+            if _cites(cite, mode):
+                said["citations"] = citations_of(chunks, known)
+            reply = (Reply.partial if withheld else Reply.ok)(rows, page=page, **said)
             return ResumablePage(reply, lambda count: _seal(pager, ranked, first + count), whole_rows=True)
 
     def chunks(
@@ -443,15 +442,25 @@ class Knowledge:
             raise NotFound(f"The file no longer has {chunk.path!r}")
         return texts[chunk.path]
 
-    def _reply_members(self, query: str, filters: Filters, ranked: RankedResults) -> dict[str, Any]:
-        echo = QueryEcho({"query": query}, filters.as_json(), ranked.unknown)
-        is_weak = len(ranked) > 0 and reliability(ranked, 0) < WEAK
-        notices = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak else ()
-        return {
+    def _reply_members(
+        self, query: str, filters: Filters, ranked: RankedResults, mode: Mode, chunks: Sequence[StoredChunk]
+    ) -> dict[str, Any]:
+        """What a search says besides its results: how it was understood, and what a caller is likely to ask next."""
+        is_weak = len(ranked.ids) > 0 and reliability(ranked, 0) < WEAK
+        best, asked = [chunk.id for chunk in chunks[:FOLLOWED]], filters.as_json()
+        said: dict[str, Any] = {
             "operation": SEARCH_TOOL,
-            "query_echo": echo,
-            "notices": notices,
+            "query_echo": QueryEcho({"query": query}, asked, ranked.unknown),
         }
+        said["notices"] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak else ()
+        if mode != "full" and chunks:
+            said["actions"] = (
+                Action(tool=CHUNKS_TOOL, args={"chunk_ids": best}),
+                Action(tool=DIGEST_TOOL, args={"source_file": chunks[0].path, "query": query}),
+            )
+        if 0 < len(ranked.ids) < SPARSE and not filters.is_open:
+            said["retry_with"] = {"query": query}
+        return said
 
     def _empty_reply(self, query: str, filters: Filters, ranked: RankedResults, window: Window) -> Reply[Any]:
         """The reply without results: why, and what to ask instead."""
@@ -459,7 +468,7 @@ class Knowledge:
         retry = self._suggest(query, filters, ranked)
         page = Page(has_more=False, total=0, page_size=window.size)
         actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
-        said = self._reply_members(query, filters, ranked)
+        said = self._reply_members(query, filters, ranked, "full", ())
         if reason == "license_blocked":
             said["notices"] += (other_license_notice(),)
         return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
@@ -481,21 +490,6 @@ class Knowledge:
             return frozenset()
         categories = self.store.values("category", self.gate.narrow(Filters()))
         return names_in(self.documents(), categories, self.directory().vendors())
-
-    def _next_calls(
-        self, query: str, filters: Filters, mode: Mode, chunks: Sequence[StoredChunk], ranked: RankedResults
-    ) -> dict[str, Any]:
-        """Calls that a caller is likely to make next, filled in."""
-        onward: dict[str, Any] = {}
-        if mode != "full" and chunks:
-            best = [chunk.id for chunk in chunks[:FOLLOWED]]
-            onward["actions"] = (
-                Action(tool=CHUNKS_TOOL, args={"chunk_ids": best}),
-                Action(tool=DIGEST_TOOL, args={"source_file": chunks[0].path, "query": query}),
-            )
-        if len(ranked) < SPARSE and not filters.is_open:
-            onward["retry_with"] = {"query": query}
-        return onward
 
     def _vendor_actions(self, found: Mapping[str, Any]) -> tuple[Action, ...]:
         places = found["entities"][0].get("chunk_ids") if found["entities"] else None
@@ -530,9 +524,9 @@ def _page_offset(ranked: RankedResults, window: Window) -> int:
 
 def _page_of(pager: Pager, ranked: RankedResults, first: int, window: Window) -> Page:
     last = first + window.size
-    more = last < len(ranked)
+    more = last < len(ranked.ids)
     cursor = _seal(pager, ranked, last) if more else None
-    return Page(cursor=cursor, has_more=more, total=len(ranked), page_size=window.size)
+    return Page(cursor=cursor, has_more=more, total=len(ranked.ids), page_size=window.size)
 
 
 def _seal(pager: Pager, ranked: RankedResults, count: int) -> str:

@@ -24,8 +24,7 @@ from aerogram.jsontext import loads
 from aerogram.limits import Limits, Plan
 from aerogram.reference.explanation import explain, explain_all
 from aerogram.reply import Problem, Reply
-from aerogram.shape.fields import select
-from aerogram.shape.modes import RecordType
+from aerogram.shape.modes import RecordType, select
 from aerogram.shape.pages import Pager
 from aerogram.starlette import Versions, install
 from aerogram.testing.asgi import Response, send

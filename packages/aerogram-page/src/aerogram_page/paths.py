@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["API", "ASSETS", "LARGEST_REPLY", "LARGE_BODIES", "is_open"]
+__all__ = ["API", "ASSETS", "LARGEST_REPLY", "LARGE_BODIES", "OPEN"]
 
 API: Final = "/page/api"
 ASSETS: Final = "/page/assets/"
@@ -17,9 +17,5 @@ LARGE_BODIES: Final[Mapping[str, int]] = {
     f"{API}/digest": 2 * LARGEST_REPLY,
 }
 """Where bodies may be larger than elsewhere, and how large, in bytes."""
-_OPEN: Final = frozenset({"/", f"{API}/context"})
-
-
-def is_open(path: str) -> bool:
-    """Whether anybody may have what is there: the page itself, and whether a key is needed for more."""
-    return path in _OPEN or path.startswith(ASSETS)
+OPEN: Final = frozenset({"/", f"{API}/context"})
+"""What anybody may have, with the assets: the page itself, and whether a key is needed for more."""

@@ -53,7 +53,7 @@ from aerogram_page import asks, files
 from aerogram_page.answers import PageAnswers
 from aerogram_page.calls import Calls
 from aerogram_page.host import Host
-from aerogram_page.paths import API, ASSETS, LARGE_BODIES, is_open
+from aerogram_page.paths import API, ASSETS, LARGE_BODIES, OPEN
 
 try:
     from starlette.applications import Starlette
@@ -69,7 +69,7 @@ __all__ = ["EXEMPTIONS", "page_app", "page_routes"]
 Handler = Callable[[Request], Awaitable[Response]]
 Ask = TypeVar("Ask", bound=BaseModel)
 
-EXEMPTIONS: Final = Exemptions(is_open, LARGE_BODIES, problems_below=API)
+EXEMPTIONS: Final = Exemptions(OPEN, (ASSETS,), LARGE_BODIES, problems_below=API)
 """What a guard must know of the page, which speaks problem details alone."""
 _JSON: Final = "application/json"
 _OWN_SITE: Final = frozenset({"same-origin", "none"})

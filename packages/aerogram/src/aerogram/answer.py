@@ -70,19 +70,21 @@ from aerogram.reply import (
     part_to_json,
 )
 from aerogram.sanitize import sanitize
-from aerogram.shape import fields
-from aerogram.shape.citing import RECORD, ROWS, cited, located, moved
+from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
 from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
+from aerogram.shape.modes import select as select_fields
+from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
 __all__ = [
     "CURRENT",
+    "LONGEST_ECHO",
     "UNOBSERVED",
     "Call",
     "ReplyDraft",
@@ -136,6 +138,8 @@ class Call:
     operation: str = "unknown"
     resource: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    told_arguments: Mapping[str, Any] | None = None
+    """How the arguments are told back, where that is not as they came."""
     request_id: str = field(default_factory=new_request_id)
     principal: str | None = None
     apart: str | None = ""
@@ -290,7 +294,7 @@ async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
 async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
     try:
         if draft.reply.citations:
-            draft = draft._replace(reply=located(draft.reply))
+            draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
         await bill(call, draft)
@@ -606,14 +610,14 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
     names, mode = tuple(call.fields or ()), allowed_mode(call.response_mode or "full")
     if rows is not None and rows.name is not None:
         every = rows.replaced(reply.data, rows.items)
-        shown = fields.select_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
+        shown = select_fields_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
     else:
         among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
-        shown = fields.select(reply.data, names, mode=mode, kind=kind, among=among)
+        shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)
-    shown_ahead = ahead and (lambda: fields.select(ahead(), names, mode=mode, kind=kind))
+    shown_ahead = ahead and (lambda: select_fields(ahead(), names, mode=mode, kind=kind))
     return draft._replace(reply=told, ahead=shown_ahead)
 
 
@@ -628,7 +632,9 @@ _QUESTIONS: Final = frozenset({"q", "query", "question", "search", "term", "term
 def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with the request id of its call, and what its dialect requires."""
     contract, reply = call.contract, draft.reply
-    elapsed = round((contract.clock() - call.started) * 1000, 3)
+    elapsed = (contract.clock() - call.started) * 1000
+    # a clock that did not advance is not zero work
+    elapsed = max(round(elapsed), 1) if contract.speaker.has_whole_durations else round(elapsed, 3)
     if len(reply.__dict__) > 1:  # it says more than its data
         reply = cited(reply, reply.data) if reply.citations else reply
         reply = _with_id_and_duration(call, reply, elapsed)
@@ -636,8 +642,8 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         reply = reply.replace(client_tag=call.client_tag)
     if contract.speaker.echoes and call.arguments:
         # what may not be sent may not be sent back either
-        steps = contract.sanitizers
-        reply = _with_echo(reply, sanitize(Reply(call.arguments), *steps).data if steps else call.arguments)
+        steps, told = contract.sanitizers, call.arguments if call.told_arguments is None else call.told_arguments
+        reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
     whole = reply.complete(
         contract.speaker.needs,
         request_id=call.request_id,
@@ -665,9 +671,7 @@ def _with_echo(reply: Reply[Any], arguments: Mapping[str, Any]) -> Reply[Any]:
     if echo.normalized_input:
         return reply
     filters = echo.applied_filters or {}
-    said = {name: value for name, value in arguments.items() if name != "body" and name not in filters}
-    # in a query every parameter might have come several times; it is told as its caller wrote it
-    said = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in said.items()}
+    said = {name: value for name, value in arguments.items() if name not in filters}
     if not is_plain(said, LONGEST_ECHO):
         return reply
     question = {name: value for name, value in said.items() if name in _QUESTIONS} or said

@@ -53,7 +53,7 @@ class Contract:
     With `mask_errors`, what a handler raises and nobody has declared is masked where its server would show it as well.
     With `read_texts`, a bare text that is JSON or a table is fitted and paged as the data that it holds.
     `soft_errors` is what becomes of a bare reply that says that it failed and is not marked so: a "notice" beside it, a
-    "failure", or, with None, nothing.
+    "failure", or, with None, nothing; a finished failure without a code is then left as it is, too.
     """
 
     dialect: str | Dialect | None = None

@@ -20,6 +20,7 @@ from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shape
 from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import try_read
+from aerogram.dialects.protocol import Envelope
 from aerogram.errors import MissingExtra
 from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage
@@ -200,10 +201,6 @@ def _headers_read(dependant: Dependant) -> Iterator[str]:
 # handlers
 
 
-def _is_reply(model: Any) -> bool:
-    return model is Reply or get_origin(model) is Reply
-
-
 def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
@@ -275,18 +272,19 @@ class _Hook:
         else:
             service = exchange.layer.service
             try:
-                if service.is_idle:
-                    value = await self._call(**values)
-                else:
+                if not service.is_idle:
                     await service.admit(exchange)
+                if service.has_cache:
                     value = await service.run(exchange, _watched(functools.partial(self._call, **values), response))
+                else:
+                    value = await self._call(**values)
             except Exception:
                 raise
             except BaseException as error:  # what would end the server becomes a failure as any other
                 raise contain(error) from error
             left = self._leave(exchange, response, value)
         if isinstance(left, _Answer):
-            return await self._model.prepared(left)
+            return left if self._model.field is None else await self._model.prepare(left)
         return left if isinstance(left, Response) else await self._model.response(left, response)
 
 
@@ -323,6 +321,7 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
     response_name = dependant.response_param_name = dependant.response_param_name or _RESPONSE
     body = [one.name for one in dependant.body_params]
     found_out = [one.name for one in dependant.dependencies if one.name]
+    read = [(one.alias, one.name) for one in (*dependant.path_params, *dependant.query_params)]
 
     def enter(values: dict[str, Any]) -> tuple[Exchange | None, Response]:
         request: Request = values.pop(_REQUEST) if is_ours[_REQUEST] else values[request_name]
@@ -330,8 +329,11 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
         exchange: Exchange | None = request.scope.get(EXCHANGE)
         if exchange is not None:
             exchange.enter(exchange.layer.own_terms_of(route), request.scope)
+            exchange.is_checked = True
             if body:
                 exchange.body = {name: values.get(name) for name in body}
+            if read:
+                exchange.parsed = {alias: values[name] for alias, name in read if name in values}
             if found_out:
                 exchange.found_out = {name: values.get(name) for name in found_out}
         return exchange, response
@@ -367,23 +369,25 @@ class _Model:
 
     def __init__(self, context: RouteContext, given: Shapes, handler: Callable[..., Any], *, is_awaited: bool) -> None:
         self._context = context
-        self._field = _data_field(context)
+        self.field = _data_field(context)
         self._has_writer = given.legacy is not None
         named = ("include", "exclude", "by_alias", "exclude_unset", "exclude_defaults", "exclude_none")
         settings = {name: getattr(context, f"response_model_{name}") for name in named}
         self._serialized = functools.partial(
             serialize_response,
-            field=self._field,
+            field=self.field,
             is_coroutine=is_awaited,
             endpoint_ctx=_place_of(handler, context),
             **settings,
         )
 
-    async def prepared(self, answer: _Answer) -> _Answer:
+    async def prepare(self, answer: _Answer) -> _Answer:
         """An answer whose data has gone through the model."""
         value = answer.outcome
         said = value.reply if isinstance(value, ResumablePage) else value
-        if self._field is None or (isinstance(value, ResumablePage) and value.is_archived):
+        if isinstance(said, Envelope):
+            said = try_read(said) or said
+        if isinstance(value, ResumablePage) and value.is_archived:
             return answer
         if not isinstance(said, Reply):
             answer.outcome = await self._serialized(response_content=value)
@@ -394,7 +398,7 @@ class _Model:
 
     async def response(self, value: Any, given: Response) -> Response:
         """What FastAPI would make of a value."""
-        is_written = self._field is not None and isinstance(self._context.response_class, DefaultPlaceholder)
+        is_written = self.field is not None and isinstance(self._context.response_class, DefaultPlaceholder)
         content = await self._serialized(response_content=value, dump_json=is_written)
         status = given.status_code or self._context.status_code
         known: dict[str, Any] = {} if status is None else {"status_code": status}
@@ -421,11 +425,16 @@ def _place_of(handler: Callable[..., Any], context: RouteContext) -> EndpointCon
 
 
 def _data_field(context: RouteContext) -> Any:
-    """The response model of a route; of a route that returns a `Reply`, the model of its data."""
-    if not _is_reply(context.response_model):
+    """The response model of a route; of one that returns a `Reply` or an envelope, the model of the data in it."""
+    model = context.response_model
+    if model is Reply or get_origin(model) is Reply:
+        inner = next(iter(get_args(model)), None)
+    elif isinstance(model, type) and issubclass(model, Envelope):
+        rows = model.data_type()
+        inner = rows | get_args(rows)[0] if get_origin(rows) is list else rows  # a row may be the whole answer
+    else:
         return context.response_field
-    inner = get_args(context.response_model)
     name = f"Response_{context.unique_id}"
-    field = create_model_field(name=name, type_=inner[0], mode="serialization") if inner else None
+    field = None if inner is None else create_model_field(name=name, type_=inner, mode="serialization")
     context._effective_route.response_field = field  # type: ignore[union-attr]  # what the OpenAPI document shows
     return field

@@ -2,7 +2,8 @@
 
 An exception is looked up by its classes, nearest first. What nobody has declared to be
 the caller's business is masked: the caller gets INTERNAL_ERROR and a request id, the
-log gets the trace under that id.
+log gets the trace under that id. A model that refuses its values blames the caller, who may
+have sent them; one that answers are made of does not, nor any other once a framework has checked the input.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +57,8 @@ def is_declared(exception: BaseException) -> bool:
     if isinstance(exception, ReplyError):
         return True
     classes = type(exception).__mro__
+    if blames_answer(exception):
+        return False
     return any(_is_pydantic(cls) or _RULES.get(cls) is not _USUAL.get(cls) for cls in classes)
 
 
@@ -68,11 +72,31 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
             if not rule.tell:
                 log_failure(exception, request_id)
             return Problem.of(rule.code, str(exception) or None if rule.tell else None)
-        if cls.__name__ == "ValidationError" and _is_pydantic(cls):
+        if cls.__name__ == "ValidationError" and _is_pydantic(cls) and not blames_answer(exception):
             return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
     request_id = request_id or new_request_id()
     log_failure(exception, request_id)
     return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
+
+
+def blames_answer(exception: BaseException) -> bool:
+    """Whether a part of an answer could not be made, because its author contradicts its document."""
+    if not _is_pydantic(type(exception)) or exception.__traceback__ is None:
+        return False
+    from aerogram.dialects.protocol import Part  # which loads pydantic
+
+    *_, (frame, _) = traceback.walk_tb(exception.__traceback__)
+    model = frame.f_locals.get("cls") or type(frame.f_locals.get("self"))  # whose `__init__` or class method this is
+    return isinstance(model, type) and issubclass(model, Part)
+
+
+def blame_handler(exception: Exception) -> Exception:
+    """An exception as it is to be told once the input was checked: a model that refuses is the handler's mistake."""
+    if not _is_pydantic(type(exception)):
+        return exception
+    mistake = RuntimeError("a handler made something that is not valid")
+    mistake.__cause__ = exception
+    return mistake
 
 
 def _declared_problem(error: ReplyError) -> Problem:

@@ -25,9 +25,8 @@ from aerogram.jsontext import dumps, pointer_of, value_at
 from aerogram.normalize.plain import extent
 from aerogram.query import run_query
 from aerogram.reply import WAY_ON, Notice, Page, Reply
-from aerogram.shape.fields import select
 from aerogram.shape.loss import is_map
-from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode
+from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
@@ -256,8 +255,10 @@ def _rows_page(
     if asked.fields or asked.response_mode != "full":
         found = _select_fields(found, asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
-    if way_on is not None and paged.reply.page is not None:
-        page = replace(paged.reply.page, extra=way_on(asked, window.offset))
+    if paged.reply.page is not None:
+        extra = None if way_on is None else way_on(asked, window.offset)
+        # where no size is asked for, a page has as many rows as fit
+        page = replace(paged.reply.page, page_size=asked.page_size, extra=extra)
         paged = paged._replace(reply=paged.reply.replace(page=page))
     ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
     return paged._replace(ahead=ahead, whole_rows=True, is_archived=True)

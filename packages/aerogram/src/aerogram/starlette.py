@@ -19,11 +19,12 @@ from aerogram._http.application import Installation, add_limit_middleware, find_
 from aerogram._http.cleaning import SanitizingMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
 from aerogram._http.negotiation import Schedule, Versions
-from aerogram._http.responses import Fields, announce_json, find, from_health, from_offset_page
+from aerogram._http.responses import Fields, announce_json, find
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTable, RouteTerms, control_names, shapes, shapes_of
 from aerogram._http.service import HttpService, Principal
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import dialect as dialect_named
+from aerogram.documents.standard_v2 import from_health, from_offset_page
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.jsontext import loads
 from aerogram.normalize.signals import contain
@@ -212,6 +213,7 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
         return value
     exchange.insist_on_json(value.raw_headers)
     if exchange.is_left_alone:
+        exchange.leave_alone(value.body)
         return value
     try:
         data = loads(value.body)
@@ -349,6 +351,9 @@ class _Hook:
         exchange.enter(layer.own_terms_of(self._route), request.scope)
         try:
             value = await (call(request) if layer.service.is_idle else _within_limits(exchange, call, request))
+        except HTTPException:
+            exchange.is_meant = True
+            raise
         except Exception as error:
             await _blame_the_body(error, request)
             raise
@@ -375,7 +380,7 @@ async def _within_limits(exchange: Exchange, call: Handler, request: Request) ->
     """What a handler returns, within the caller's limits, or what the cache holds for it."""
     service = exchange.layer.service
     await service.admit(exchange)
-    return await service.run(exchange, functools.partial(call, request))
+    return await (service.run(exchange, functools.partial(call, request)) if service.has_cache else call(request))
 
 
 def _response_to(exchange: Exchange, value: Any, request: Request) -> App:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Copies", "repetitions"]
 
 SAID: Final = 0.6
-"""A text of whose runs of three words others have this share says nothing new."""
-_WORD: Final = re.compile(r"\w+")
+"""A text of whose pairs of long words others have this share says nothing new."""
+_LONG_WORD: Final = re.compile(r"\w{5,}")
 
 
 class Copies:
@@ -64,13 +65,13 @@ def _reach(one: int, near: Mapping[int, Sequence[int]]) -> set[int]:
 
 def repetitions(texts: Sequence[str]) -> list[int]:
     """The places of texts that say again what texts before them say."""
-    said: set[tuple[str, ...]] = set()
+    said: set[tuple[str, str]] = set()
     found = []
     for place, text in enumerate(texts):
-        words = _WORD.findall(text.lower())
-        runs = set(zip(words, words[1:], words[2:], strict=False))
-        if runs and len(runs & said) >= SAID * len(runs):
+        words = _LONG_WORD.findall(text.lower())
+        pairs = set(pairwise(words))
+        if pairs and len(pairs & said) >= SAID * len(pairs):
             found.append(place)
         else:
-            said |= runs
+            said |= pairs
     return found

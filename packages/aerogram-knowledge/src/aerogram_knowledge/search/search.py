@@ -98,7 +98,8 @@ class IndexSearch:
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> RankedResults:
         """All results of a query that may be shown, the best first."""
-        return self._recall_or_rank(query, self.gate.narrow(filters), method)
+        narrowed = self.gate.narrow(filters) if self.gate.withheld else filters
+        return self._recall_or_rank(query, narrowed, method)
 
     def withheld(self, query: str, filters: Filters, method: Method = "hybrid") -> int:
         """How many results a query would have besides those that may be shown."""

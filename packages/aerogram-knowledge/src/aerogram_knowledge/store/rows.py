@@ -40,6 +40,7 @@ _ROW: Final = (
     + ", ".join(f"d.{name}" for name in _DOCUMENT.split(", "))
 )
 _FOUND: Final = f"{_ROW} FROM chunks c JOIN documents d ON d.id = c.document "
+_GENERATION: Final = "SELECT value FROM meta WHERE name = 'generation'"
 _HELD: Final = f"{_ROW} FROM documents d LEFT JOIN chunks c ON c.document = d.id "
 
 
@@ -80,7 +81,7 @@ class SqliteRows:
         with self.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                generation = _generation(connection) + 1
+                generation = int(connection.execute(_GENERATION).fetchone()[0]) + 1
                 yield connection, generation
                 connection.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (str(generation),))
                 connection.execute("COMMIT")
@@ -93,7 +94,7 @@ class SqliteRows:
     def generation(self) -> int:
         """A number that changes with every change."""
         with self.connection() as connection:
-            return _generation(connection)
+            return int(connection.execute(_GENERATION).fetchone()[0])
 
     def meta(self) -> dict[str, str]:
         """What the index remembers about itself."""
@@ -235,7 +236,7 @@ class SqliteRows:
             connection.execute("BEGIN")
             try:
                 gone = connection.execute("SELECT id FROM removals WHERE generation > ?", (since,))
-                yield connection, [row[0] for row in gone], _generation(connection)
+                yield connection, [row[0] for row in gone], int(connection.execute(_GENERATION).fetchone()[0])
             finally:
                 connection.execute("COMMIT")
 
@@ -391,10 +392,6 @@ class SqliteRows:
                 connection.execute(f"DELETE FROM {table} WHERE file = ?", (path,))
             connection.execute("DELETE FROM files WHERE path = ?", (path,))
         return gone
-
-
-def _generation(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()[0])
 
 
 def _insert(

@@ -37,15 +37,16 @@ from aerogram._http.negotiation import (
 )
 from aerogram._http.responses import LONGEST_ERROR, Body, Fields, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
-from aerogram.answer import ReplyDraft
+from aerogram.answer import LONGEST_ECHO, ReplyDraft
 from aerogram.codes import TABLE
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError, ValidationFailed
 from aerogram.jsontext import loads
+from aerogram.normalize.plain import is_plain
 from aerogram.normalize.signals import contain
-from aerogram.problems import problem_of
+from aerogram.problems import blame_handler, problem_of
 from aerogram.reply import Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.telemetry import Observation
 
@@ -66,6 +67,7 @@ class ReplyMaker(Protocol):
     """What is done for an exchange: limits, cache, the finished reply, observation."""
 
     is_idle: bool
+    has_cache: bool
     is_observed: bool
 
     def check(self, exchange: Any) -> None:
@@ -91,8 +93,8 @@ class ReplyMaker(Protocol):
     async def forgive(self, exchange: Any) -> None:
         """Give back what a failed call has taken."""
 
-    def observe(self, exchange: Any) -> AbstractContextManager[Any]:
-        """The exchange under observation."""
+    def observe(self, operation: str, request_id: str, carrier: Mapping[str, str]) -> AbstractContextManager[Any]:
+        """An exchange under observation; `carrier` may hold the caller's trace, which goes on in it."""
 
 
 _START: Final = "http.response.start"
@@ -146,6 +148,8 @@ class HttpRequest:
     """What the handler was given as the body, if that tells one query from another."""
     found_out: Mapping[str, Any] = MappingProxyType({})
     """What was found out for the handler before it runs, by the names of its parameters."""
+    parsed: Mapping[str, Any] = MappingProxyType({})
+    """The parameters of path and query as the framework has read them, by the names that callers know."""
     handler_scope: Scope
     """What the handler got as the scope: middleware may have passed on a copy of it, and who asks, and the parameters
     of the path, may be there alone."""
@@ -229,6 +233,13 @@ class HttpRequest:
             if name != PARAMETER and name not in shaping:
                 found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
         return found if self.body is None else {**found, "body": self.body}
+
+    def told_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as they are told back: as the framework has read each, or else as its caller wrote it."""
+        told = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in arguments.items()}
+        told.pop("body", None)
+        read = {name: self.parsed[name] for name in told if name in self.parsed}
+        return {**told, **{name: value for name, value in read.items() if is_plain(value, LONGEST_ECHO)}}
 
     def asks_for(self, controls: Collection[str]) -> bool:
         """Whether the caller wants the reply shaped by one of these."""
@@ -329,6 +340,7 @@ _CRASH: Final = 500
 _NO_LIMIT: Final = 0
 _WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
 _LEGACY_MARK: Final = MARKS[LEGACY]
+_NO_ROUTE: Final = "unknown"
 
 
 class Layer:
@@ -373,7 +385,10 @@ class Layer:
         return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
-        with self.service.observe(exchange) as exchange.observation:
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
+        # a path that has no route may be anything, and what is counted by it would have no end
+        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
+        with self.service.observe(operation, exchange.request_id, carrier) as exchange.observation:
             recorder = exchange.attach_recorder()
             try:
                 await self._run_app(exchange, receive)
@@ -417,6 +432,12 @@ class Exchange(HttpRequest):
     """The envelope of what is sent: v1, v2 or problem; None where there is no choice of them."""
     other_format: Fields | None = None
     """The fields of a response that are known to announce something other than JSON."""
+    is_checked = False
+    """Whether the framework has checked the input, so that a model which refuses is a mistake of the handler."""
+    is_meant = False
+    """Whether a handler has refused in words of its own, which are meant for the caller."""
+    left_version: Version = LEGACY
+    """The envelope of an answer that stays as its handler has made it."""
     outer: Exchange | None = None
     """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None
@@ -462,12 +483,14 @@ class Exchange(HttpRequest):
             "arguments": self.arguments(terms),
             "client_tag": self.client_tag,
             "started": self.started,
-            "request_id": self.request_id,
         }
+        if known["arguments"] and self.layer.speakers[self.version].echoes:
+            known["told_arguments"] = self.told_arguments(known["arguments"])
         if self.allowance is not None:
             known["allowance"] = self.allowance
         if self.writer is not None:
             known["writer"] = self.writer
+        known["request_id"] = self.request_id
         return known
 
     @property
@@ -529,7 +552,7 @@ class Exchange(HttpRequest):
             return self._pass(start, _add_vary(given))
         if self.is_left_to_the_framework:
             is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
-            return self._hold(start, Exchange._tag) if is_whole else self._open(start, LEGACY)
+            return self._hold(start, Exchange._tag) if is_whole else self._open(start, self.left_version)
         if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
             return self._pass(start, _add_vary(given))
         return self._hold(start, Exchange._envelop)
@@ -595,9 +618,9 @@ class Exchange(HttpRequest):
             given.append((b"etag", tag))
         if tag and self._client_has(tag):
             kept = [*fields.without_body_fields(given), (b"etag", tag)]
-            await self._emit(_NOT_MODIFIED, kept, b"", LEGACY)
+            await self._emit(_NOT_MODIFIED, kept, b"", self.left_version)
         else:
-            await self._emit(_OK, given, bytes(self._content), LEGACY)
+            await self._emit(_OK, given, bytes(self._content), self.left_version)
 
     async def _envelop(self) -> None:
         """The success that is held, in the shape that was negotiated, unless it is in an envelope already."""
@@ -626,7 +649,7 @@ class Exchange(HttpRequest):
         """The failure that is held, in the shape that was negotiated."""
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
-        problem = read_problem(status, dict(given), bytes(self._content))
+        problem = read_problem(status, dict(given), bytes(self._content), is_meant=self.is_meant)
         done = await self.layer.service.answer(Reply.failed(problem), self)
         await self._fail(done.reply, status, given)
 
@@ -639,7 +662,8 @@ class Exchange(HttpRequest):
         """Answer for an exception that nobody caught; False when the server has to deal with it."""
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
-        reply = (await self.layer.service.answer(error, self)).reply
+        told = blame_handler(error) if self.is_checked else error
+        reply = (await self.layer.service.answer(told, self)).reply
         if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
             await self._send_unchanged()  # legacy callers see what they always saw
         else:
@@ -652,7 +676,7 @@ class Exchange(HttpRequest):
         if self._then is Exchange._envelop:
             await self._pass(self.held, _add_vary(self.held["headers"]))
         else:
-            await self._open(self.held, LEGACY)
+            await self._open(self.held, self.left_version)
         if latest is None or latest["type"] == BODY:
             await self._send({"type": BODY, "body": bytes(self._content), "more_body": latest is not None})
         else:
@@ -676,6 +700,19 @@ class Exchange(HttpRequest):
         return self._send(_with_headers(start, self.with_standard_fields(start["headers"], version)))
 
     # what a handler answers
+
+    def leave_alone(self, body: bytes | memoryview) -> None:
+        """Know of which envelope a body is that a handler has made itself, and that stays as it is."""
+        speaker, held = self.layer.speakers[CURRENT], bytes(body)
+        required = speaker.slim.get("required", ())
+        if not required or not all(f'"{name}"'.encode() in held for name in required):
+            return  # most answers are told by this, and need not be read
+        try:
+            data = loads(held)
+        except ContractError:
+            return
+        if isinstance(data, dict) and speaker.recognises(data) and try_read(data) is not None:
+            self.left_version = CURRENT
 
     def enter(self, terms: RouteTerms | None, scope: Scope) -> None:
         """Begin with a handler, whose terms are these if they are known; raise what must be said before it runs.
@@ -707,6 +744,7 @@ class Exchange(HttpRequest):
         done = await self.layer.service.answer(self._read(outcome), self)
         reply, json = done.reply, done.json
         body = self._render_safely(reply, status if has_failed or reply.problem is None else None, json)
+        self._take_id_of(reply)
         found = fields.without_body_fields(given) if given else []
         if self.terms is not None and self.terms.shapes.headers is not None and reply.problem is None:
             said = self.terms.shapes.headers(outcome, done, self.handler_scope)
@@ -714,7 +752,12 @@ class Exchange(HttpRequest):
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""
-            tag = fields.own_entity_tag(own, kind) if own else self._tag_of(reply, body, json)
+            if own:
+                tag = fields.own_entity_tag(own, kind)
+            elif self.layer.speakers[self.version].needs:
+                tag = fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
+            else:
+                tag = fields.tag_of(body.content)  # nothing in it is of this request alone
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
                 body = Body(_NOT_MODIFIED, body.media_type, b"")
@@ -723,6 +766,12 @@ class Exchange(HttpRequest):
             self._observe(reply, body)
         await send({"type": START, "status": body.status, "headers": found + self.fields_of(reply, body)})
         await send({"type": BODY, "body": body.content})
+
+    def _take_id_of(self, reply: Reply[Any]) -> None:
+        """Let the field say what the body says, whose author may have chosen an id."""
+        own = reply.request_id if self.version == CURRENT else None
+        if own is not None and own != self.request_id and accept_request_id(own) is not None:
+            self.request_id = own
 
     def _read(self, outcome: Any) -> Any:
         """The handler's value as its route reads it."""
@@ -775,11 +824,6 @@ class Exchange(HttpRequest):
         if self.observation is not None:
             self._is_told = True
             self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
-
-    def _tag_of(self, reply: Reply[Any], body: Body, json: bytes | None) -> bytes:
-        if not self.layer.speakers[self.version].needs:
-            return fields.tag_of(body.content)  # nothing in it is of this request alone
-        return fields.entity_tag(reply, f"{self.version} {body.media_type}", json)
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")

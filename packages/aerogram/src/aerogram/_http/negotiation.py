@@ -105,7 +105,10 @@ STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """The dates of a migration; `documentation` is a page about it, linked from deprecated answers."""
+    """The dates of a migration; `documentation` is a page about it, linked from deprecated answers.
+
+    The legacy shape goes after its `removal`: at that moment, or after that day where it is a date.
+    """
 
     opt_in: dt.date
     flip: dt.date
@@ -117,7 +120,8 @@ class Schedule:
         opt_in, flip, removal = _moment(self.opt_in), _moment(self.flip), _moment(self.removal)
         if not opt_in <= flip < removal:
             raise InvalidReply("a schedule goes from opt_in over flip to removal")
-        object.__setattr__(self, "_moments", (opt_in, flip, removal))
+        end = removal if isinstance(self.removal, dt.datetime) else removal + _DAY
+        object.__setattr__(self, "_moments", (opt_in, flip, end))
 
     def stage(self, now: dt.datetime) -> Stage:
         """Where a moment lies."""
@@ -134,6 +138,9 @@ class Schedule:
             (b"sunset", format_datetime(removal, usegmt=True).encode()),
             (b"link", ", ".join(links).encode("ascii", "replace")),
         ]
+
+
+_DAY: Final = dt.timedelta(days=1)
 
 
 def _moment(given: dt.date) -> dt.datetime:

@@ -245,7 +245,9 @@ class _DocumentWriter:
             return {"type": "array", "maxItems": 0}
         options = schema.get("anyOf") or schema.get("oneOf")
         if options:
-            return {"anyOf": [self._rows(one) for one in options]}
+            rows = [self._rows(one) for one in options]
+            different = [one for at, one in enumerate(rows) if one not in rows[:at]]
+            return {"anyOf": different} if len(different) > 1 else different[0]
         is_list = any("array" in self._resolve(one).get("type", ()) for one in schema.get("allOf", ()))
         return {"type": "array"} if is_list else {"type": "array", "items": own}
 

@@ -18,17 +18,17 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin
 from aerogram.codes import TABLE
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
+from aerogram.documents.standard_v2 import NEXT_OFFSET
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps, loads
 from aerogram.limits import header_fields
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input
-from aerogram.reply import Notice, Page, Problem, QueryEcho, Reply, part_to_json
+from aerogram.reply import Page, Problem, Reply, part_to_json
 
 __all__ = [
     "EXPOSED",
     "LONGEST_ERROR",
-    "NEXT_OFFSET",
     "NOSNIFF",
     "Body",
     "Fields",
@@ -42,8 +42,6 @@ __all__ = [
     "find",
     "find_link",
     "forbid_guessing",
-    "from_health",
-    "from_offset_page",
     "is_json",
     "join_words",
     "link_to",
@@ -96,14 +94,17 @@ def render(
     return Body(status or 200, media_type, json_around(said, reply.data, json) if is_known else dumps(said))
 
 
-def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes) -> Problem:
-    """What an error response says: in one of the dialects, as `{"detail": …}`, as text, or by its status alone."""
+def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes, *, is_meant: bool = False) -> Problem:
+    """What an error response says: in one of the dialects, as `{"detail": …}`, as text, or by its status alone.
+
+    The text of a server's failure is read only if it `is_meant` for its caller.
+    """
     text = decompress(content, headers.get(b"content-encoding", b"").strip().lower())
     kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
     delay = _seconds(headers.get(b"retry-after"))
     if kind.endswith((b"/json", b"+json")):
         return _read_json_problem(status, text, delay)
-    if kind == b"text/plain" and status < _SERVER_ERROR:
+    if kind == b"text/plain" and (status < _SERVER_ERROR or is_meant):
         message = text.decode("utf-8", "replace").strip()
         return Problem.of(TABLE.of_status(status), message or None, retry_after=delay)
     # a page for people, or a trace: not for the caller
@@ -120,17 +121,17 @@ def decompress(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) ->
         return b""
 
 
-def _seconds(delay: bytes | None) -> float | None:
-    """A Retry-After field, which is a number of seconds or a date (RFC 9110, section 10.2.3)."""
+def _seconds(delay: bytes | None) -> int | None:
+    """A Retry-After field in whole seconds, which is a number of them or a date (RFC 9110, section 10.2.3)."""
     said = (delay or b"").strip()
     if said.isdigit():
-        return float(said) if len(said) <= _MOST_DIGITS else None
+        return int(said) if len(said) <= _MOST_DIGITS else None
     try:
         moment = parsedate_to_datetime(said.decode("latin-1"))
     except ValueError:
         return None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    return max((zoned - dt.datetime.now(dt.UTC)).total_seconds(), 0.0)
+    return max(math.ceil((zoned - dt.datetime.now(dt.UTC)).total_seconds()), 0)
 
 
 def _read_json_problem(status: int, text: bytes, delay: float | None) -> Problem:
@@ -172,46 +173,12 @@ def _is_fault(one: Any) -> bool:
     return isinstance(one, dict) and isinstance(one.get("loc"), list) and {"type", "msg"} <= one.keys()
 
 
-_WELL = "ok"
-
-
-def from_offset_page(body: Mapping[str, Any]) -> Reply[Any]:
-    """`{total, limit, offset, results}` as rows and where they stand; other members go along as `extra`."""
-    rows, total = body["results"], body.get("total")
-    limit, offset = body.get("limit"), body.get("offset") or 0
-    has_more = None if total is None else offset + len(rows) < total
-    place = {"offset": offset, **({NEXT_OFFSET: offset + len(rows)} if has_more and rows else {})}
-    page = Page(has_more=has_more, total=total, page_size=limit, extra=place)
-    echo = QueryEcho(applied_filters={name: body[name] for name in ("limit", "offset") if body.get(name) is not None})
-    others = {name: value for name, value in body.items() if name not in ("total", "limit", "offset", "results")}
-    said: dict[str, Any] = {"page": page, "query_echo": echo, "extra": others or None}
-    return Reply.ok(rows, **said) if rows else Reply.empty(data=rows, **said)
-
-
-def from_health(body: Mapping[str, Any]) -> Reply[Any]:
-    """`{status, version, checks, timestamp_utc}` as one record: ok when all is well, else partial, and why."""
-    state = str(body.get("status", "unknown"))
-    if state == _WELL:
-        return Reply.ok(body)
-    checks = body.get("checks")
-    failing = [name for name, check in checks.items() if not _is_well(check)] if isinstance(checks, Mapping) else []
-    why = f": {', '.join(failing)}" if failing else ""
-    return Reply.partial(body, Notice.of("PARTIAL_FAILURE", f"The service is {state}{why}", status=state))
-
-
-def _is_well(check: Any) -> bool:
-    state = check.get("status") if isinstance(check, Mapping) else check
-    return state in (_WELL, True)
-
-
 # Fields: what a reply says in those of a response, and what a request says in its own
 
 
 Fields: TypeAlias = list[tuple[bytes, bytes]]
 
 LONGEST_CLIENT_TAG: Final = 128
-NEXT_OFFSET: Final = "next_offset"
-"""Where in a page's `extra` the offset of the next page stands, when a handler has pages of that kind."""
 _SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
 """Parts of a reply that say nothing lasting besides its data."""
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
-from aerogram.answer import Call, ReplyDraft, admit, finish, forgive, normalize, observe, run
+from aerogram.answer import UNOBSERVED, Call, ReplyDraft, finish, forgive, normalize, run
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.errors import ValidationFailed
@@ -120,7 +120,6 @@ def _distinct_json(value: Any) -> Any:
 Principal: TypeAlias = Callable[[Scope], str | None]
 Refuses: TypeAlias = Callable[[Exception, Scope], bool]
 _SIZES: Final = ("max_tokens", "page_size")
-_NO_ROUTE: Final = "unknown"
 _ADDRESS: Final = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-port", b"x-forwarded-prefix")
 _CONTROLS: Final = frozenset(CONTROLS)
 _MOST_PLACES: Final = 100
@@ -157,17 +156,16 @@ class HttpService:
         self._elsewhere: dict[tuple[int, str], Contract] = {}
         """The same contracts for callers to whom the application stands below a prefix."""
         self.is_observed = contract.observer is not None
-        self.is_idle = contract.limits is None and contract.cache is None
+        self.has_cache = contract.cache is not None
+        self.is_idle = contract.limits is None and not self.has_cache
         """Whether there is nothing to do around a handler."""
         self.clean = (lambda reply: sanitize(reply, *contract.sanitizers)) if contract.sanitizers else None
         """What takes out of a reply what may not be said, if the contract has such a thing."""
 
-    def observe(self, exchange: Exchange) -> AbstractContextManager[Any]:
-        """The exchange under observation; the caller's trace goes on in it."""
-        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
-        # a path that has no route may be anything, and what is counted by it would have no end
-        operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
-        return observe(Call(self._contract, operation=operation, request_id=exchange.request_id), carrier)
+    def observe(self, operation: str, request_id: str, carrier: Mapping[str, str]) -> AbstractContextManager[Any]:
+        """An exchange under observation; `carrier` may hold the caller's trace, which goes on in it."""
+        observer = self._contract.observer
+        return UNOBSERVED if observer is None else observer.observe(operation, request_id=request_id, carrier=carrier)
 
     def check(self, exchange: Exchange) -> None:
         """Raise what is wrong with the controls of a request, as far as it can be known before there is an answer."""
@@ -182,8 +180,10 @@ class HttpService:
 
     async def admit(self, exchange: Exchange) -> None:
         """Take from the caller's limits, once; one that is used up raises what the caller must be told."""
-        if self._contract.limits is not None and exchange.allowance is None:
-            exchange.allowance = (await admit(self._call(self._contract, exchange))).allowance
+        limits, terms = self._contract.limits, exchange.terms
+        if limits is not None and exchange.allowance is None:
+            operation = terms.operation if terms else exchange.scope["path"]
+            exchange.allowance = await limits.take(self._principal(exchange.handler_scope), operation)
 
     async def run(self, exchange: Exchange, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what the cache holds for it; only what changes nothing is kept."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from aerogram.codes import TABLE, respell
 from aerogram.errors import ReplyError
-from aerogram.problems import is_declared, log_failure
+from aerogram.problems import blames_answer, is_declared, log_failure
 from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["Masked", "code_in", "explain_fault", "seconds_until", "shorten_paths"]
@@ -123,7 +123,7 @@ def _code_of(error: BaseException) -> str | None:
     """The code of an exception of another library: that of its class, or of the nearest class above that has one."""
     for one in (error, error.__cause__):  # a framework may have put words of its own around it
         found = None if one is None else next(_codes_above(type(one)), None)
-        if one is None or found is None:
+        if one is None or found is None or blames_answer(one):
             continue
         if found == _STATUS:
             status = _status_of(one)

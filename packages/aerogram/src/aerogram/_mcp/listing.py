@@ -14,6 +14,8 @@ from functools import cached_property
 from types import UnionType
 from typing import Any, Final, Literal, TypeAlias, get_args, get_origin
 
+from pydantic import PydanticUserError, TypeAdapter
+
 from aerogram._mcp.negotiation import Offer
 from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.contract import Contract
@@ -168,7 +170,7 @@ class Listing:
         made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size, is_by_client)
         if not self.spoken or self.form is None:
             return made
-        typed = type_data(made.data_schema)
+        typed = type_data(schema_inside(returns) if is_reply else made.data_schema)
         has_schema = not is_content and name not in self.own_tools
         return replace(
             made, typed=typed, enveloped=output_schema(self.spoken, self.form, typed) if has_schema else None
@@ -223,6 +225,18 @@ def output_schema(
     if len(schemas) == 1:
         return {**schemas[0], "type": "object", **shared}
     return {"type": "object", "anyOf": schemas, **shared}
+
+
+def schema_inside(returns: Any) -> Mapping[str, Any] | None:
+    """The schema of the data in the reply or the envelope that a handler returns, if its annotation tells it."""
+    data = returns.data_type() if _returns_envelope(returns) else next(iter(get_args(returns)), None)
+    if data is None:
+        return None
+    try:
+        found: dict[str, Any] = TypeAdapter(data).json_schema(mode="serialization")
+    except PydanticUserError:  # a type that has no schema
+        return None
+    return found
 
 
 def type_data(own: Mapping[str, Any] | None) -> dict[str, Any] | None:

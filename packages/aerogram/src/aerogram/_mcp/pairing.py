@@ -12,6 +12,7 @@ it; content says so where nothing could be kept.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -39,7 +40,7 @@ def split_pair(value: Any, contract: Contract) -> Any:
     """A pair as a reply over its data that holds its content; any other value is data as it is."""
     if not is_pair(value):
         return value
-    content = ToolResult.of(normalize_tool_result(value[0], policy=contract.forms))
+    content = ToolResult.of(normalize_tool_result(value[0], policy=replace(contract.forms, blocks="each")))
     data = try_read(value[1]) or Reply(value[1])
     return beside(data.replace(notices=(*data.notices, *content.notices)), content.to_wire()["content"])
 

@@ -259,7 +259,8 @@ class Service:
         is_legacy: bool,
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[Notice, ...]]:
         """How a reply is to be shaped, the handler's own arguments, and what there is to say about both."""
-        asked, own, notices = {}, dict(arguments), agreed.notices
+        asked: dict[str, Any] = {}
+        own, notices = dict(arguments), agreed.notices
         if not arguments.keys().isdisjoint(profile.controls.names):
             asked, own = profile.controls.split(arguments)
         # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
@@ -275,9 +276,14 @@ class Service:
             asked["pages"] = True
         most = contract.own_budgets.get(profile.name, contract.own_budget)
         if most is not None or "max_tokens" in asked:
-            mode, room = arguments.get("response_mode", profile.mode), None if most is None else most.room
-            mode, is_walking = mode if mode in MODES else "full", arguments.get("cursor") is not None
-            asked["levers"] = Levers(profile.names, mode, room, agreed.max_tokens, is_walking)
+            mode: Any = arguments.get("response_mode", profile.mode)
+            asked["levers"] = Levers(
+                profile.names,
+                mode if mode in MODES else "full",
+                None if most is None else most.room,
+                agreed.max_tokens,
+                is_walking=arguments.get("cursor") is not None,
+            )
         return asked, own, notices
 
     def _open_besides(self, profile: Profile, caller: Caller) -> Call:
@@ -487,8 +493,11 @@ class Service:
         self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool
     ) -> Any:
         """A finished result: as it was made where that fits, else its text and structured content fitted together."""
-        soft = None if call.contract.soft_errors is None else _soft_problem_of(result)
-        problem = _unsaid_problem(result) or (soft if call.contract.soft_errors == "failure" else None)
+        soft, problem = None, None
+        if call.contract.soft_errors is not None:
+            soft, problem = _soft_problem_of(result), _unsaid_problem(result)
+        if call.contract.soft_errors == "failure":
+            problem = problem or soft
         if problem is not None:
             return await self._fail_as_said(call, profile, result, problem)
         notices = () if soft is None else (note_soft_error(soft),)

@@ -103,6 +103,8 @@ def try_read(value: Any, spoken: Dialect | None = None) -> Reply[Any] | None:
         return None
     # a generic model with rows of one's own belongs to the module that named it, and its base to ours
     is_ours = any(base.__module__.startswith(__name__) for base in type(value).__mro__)
+    if is_ours and hasattr(value, "to_reply"):
+        return value.to_reply()  # type: ignore[no-any-return]
     body = _body_of(value) if is_ours else value
     if not isinstance(body, dict) or SIGNS.isdisjoint(body):
         return None

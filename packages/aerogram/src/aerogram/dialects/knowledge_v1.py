@@ -20,6 +20,7 @@ from aerogram.dialects.protocol import (
     Envelope,
     Extension,
     Form,
+    Part,
     flatten,
     read_retry,
     unflatten,
@@ -59,7 +60,7 @@ def _is_plausible(used: int, estimated: int) -> bool:
     return used * 10 <= estimated * 11
 
 
-class ResponseMetadata(BaseModel):
+class ResponseMetadata(BaseModel, Part):
     """What was asked, when, and how it went."""
 
     model_config = ConfigDict(extra="allow")
@@ -71,7 +72,7 @@ class ResponseMetadata(BaseModel):
     message: str | None = None
 
 
-class PaginationMetadata(BaseModel):
+class PaginationMetadata(BaseModel, Part):
     """Where this page stands; the cursor is empty on the last page."""
 
     model_config = ConfigDict(extra="allow")
@@ -81,7 +82,7 @@ class PaginationMetadata(BaseModel):
     total_available: int | None = Field(default=None, ge=0)
 
 
-class ConfidenceScore(BaseModel):
+class ConfidenceScore(BaseModel, Part):
     """How far a result can be trusted; all three or none."""
 
     score_reliability: Share
@@ -89,7 +90,7 @@ class ConfidenceScore(BaseModel):
     recency: Share
 
 
-class RankingContext(BaseModel):
+class RankingContext(BaseModel, Part):
     """Why a result stands where it stands."""
 
     percentile: int = Field(ge=0, le=100)
@@ -97,7 +98,7 @@ class RankingContext(BaseModel):
     score_method: Literal["vector", "bm25", "hybrid"]
 
 
-class DeduplicationInfo(BaseModel):
+class DeduplicationInfo(BaseModel, Part):
     """Whether a better-ranked result says the same."""
 
     is_duplicate: bool
@@ -105,7 +106,7 @@ class DeduplicationInfo(BaseModel):
     confidence: Share
 
 
-class ExecutionContext(BaseModel):
+class ExecutionContext(BaseModel, Part):
     """What the answer cost in tokens and time."""
 
     model_config = ConfigDict(extra="allow")
@@ -122,7 +123,7 @@ class ExecutionContext(BaseModel):
         return self
 
 
-class ResponseWarning(BaseModel):
+class ResponseWarning(BaseModel, Part):
     """A warning a client can act on."""
 
     model_config = ConfigDict(extra="allow")
@@ -132,7 +133,7 @@ class ResponseWarning(BaseModel):
     suggestion: str | None = None
 
 
-class ResponseError(BaseModel):
+class ResponseError(BaseModel, Part):
     """The failure, with whatever helps to mend it (such as `allowed_fields`)."""
 
     model_config = ConfigDict(extra="allow")
@@ -172,7 +173,7 @@ class SearchRequest(BaseModel):
     fields: list[str] | None = Field(default=None, description="Field whitelist")
 
 
-class SearchResultIDs(BaseModel):
+class SearchResultIDs(BaseModel, Part):
     """A hit by its id: enough to rank and to fetch."""
 
     chunk_id: int
@@ -211,7 +212,7 @@ class SearchResultFull(SearchResultMetadata):
     chunk_token_count: int = Field(ge=0)
 
 
-class VendorStatistics(BaseModel):
+class VendorStatistics(BaseModel, Part):
     """How much is known about a vendor, and of which kinds."""
 
     entity_count: int = Field(ge=0)
@@ -220,7 +221,7 @@ class VendorStatistics(BaseModel):
     relationship_type_distribution: dict[str, int]
 
 
-class VendorInfoIDs(BaseModel):
+class VendorInfoIDs(BaseModel, Part):
     """A vendor's graph by its ids."""
 
     vendor_name: str
@@ -228,7 +229,7 @@ class VendorInfoIDs(BaseModel):
     relationship_ids: list[str]
 
 
-class VendorInfoMetadata(BaseModel):
+class VendorInfoMetadata(BaseModel, Part):
     """A vendor's graph in numbers."""
 
     vendor_name: str
@@ -237,7 +238,7 @@ class VendorInfoMetadata(BaseModel):
     last_updated: str | None
 
 
-class VendorInfoPreview(BaseModel):
+class VendorInfoPreview(BaseModel, Part):
     """The head of a vendor's graph."""
 
     vendor_name: str
@@ -246,7 +247,7 @@ class VendorInfoPreview(BaseModel):
     statistics: VendorStatistics
 
 
-class VendorInfoFull(BaseModel):
+class VendorInfoFull(BaseModel, Part):
     """A vendor's graph, up to its caps."""
 
     vendor_name: str

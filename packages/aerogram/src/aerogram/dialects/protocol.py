@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from types import MappingProxyType, NoneType
-from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -47,8 +47,19 @@ ORIGIN = "origin"
 Form: TypeAlias = Literal["rows", "record", "value"]
 
 
-class Envelope:
-    """A whole answer in the shape of a document. As an annotation it promises nothing of the payload inside."""
+class Part:
+    """Something that answers are made of. One that contradicts its document is a mistake of the server."""
+
+
+class Envelope(Part):
+    """A whole answer in the shape of a document."""
+
+    @classmethod
+    def data_type(cls) -> Any:
+        """The type of the payload inside, if it is told; else None."""
+        told = getattr(cls, "model_fields", {}).get("results")
+        found: Any = None if told is None else told.annotation
+        return None if isinstance(found, TypeVar) or getattr(found, "__parameters__", ()) else found
 
 
 class Dialect(ABC):
@@ -70,6 +81,8 @@ class Dialect(ABC):
     """Whether this contract wants a warning wherever something is missing."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
+    has_whole_durations: ClassVar[bool] = False
+    """Whether this contract writes how long something took in whole milliseconds, of which there is at least one."""
     hides_own_ids: ClassVar[bool] = False
     """Whether a success goes without a request id that was made here: nobody needs it, and it has its price."""
     needs: ClassVar[frozenset[str]] = frozenset()

@@ -8,7 +8,7 @@ missing, error with one of nine codes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Generic, Literal, Self, TypeVar, get_args
 
@@ -21,6 +21,7 @@ from aerogram.dialects.protocol import (
     Envelope,
     Extension,
     Form,
+    Part,
     flatten,
     read_retry,
     unflatten,
@@ -91,7 +92,7 @@ UNSAID = "Something is missing, and nobody said what"
 """The warning of a partial reply without one, because the contract wants one."""
 
 
-class _Member(BaseModel):
+class _Member(BaseModel, Part):
     """An open object of the contract; what it does not say is not on the wire."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True, serialize_by_alias=True)
@@ -157,8 +158,8 @@ class Meta(_Member):
     client_tag: str | None = None
 
 
-class StandardError(_Member):
-    """One of nine errors, for the user and for the developer."""
+class StandardError(_Member, Envelope):
+    """One of nine errors, for the user and for the developer; returned alone, it is the failure."""
 
     code: ErrorCode
     user_message: str
@@ -234,9 +235,17 @@ class StandardError(_Member):
         """An unexpected failure; the message points at the trace."""
         return cls.of("INTERNAL_ERROR", developer_message, **texts)
 
+    def to_reply(self) -> Reply[Any]:
+        """The canonical reply that this error is."""
+        return StandardResponse[Any].error(self).to_reply()
+
 
 class StandardResponse(_Member, Envelope, Generic[T]):
-    """The body of every answer; its problem stands under `error` on the wire."""
+    """The body of every answer; its problem stands under `error` on the wire.
+
+    The constructors take the members of the document by their names, those of `meta` also one by one, as in
+    `client_tag="…"`; any other name is a new member at the top, which the document permits.
+    """
 
     status: Status
     query_echo: QueryEcho
@@ -295,14 +304,14 @@ class StandardResponse(_Member, Envelope, Generic[T]):
 
     @classmethod
     def _build(cls, status: Status, results: Iterable[T], members: dict[str, Any]) -> Self:
-        known = {name: members.pop(name) for name in Meta.model_fields if name in members}
+        given = members.pop("meta", None) or {}
+        known = given.model_dump() if isinstance(given, Meta) else dict(given)
+        known |= {name: members.pop(name) for name in Meta.model_fields if name in members}
         known.setdefault("request_id", new_request_id())
-        unknown = members.keys() - cls.model_fields.keys()
-        if unknown:
-            raise TypeError(f"a response has no member {', '.join(sorted(unknown))}")
         members.setdefault("query_echo", {})
         members.setdefault("citations", [])
-        members.setdefault("warnings", [])
+        told = members.get("warnings") or ()
+        members["warnings"] = [ResponseWarning(message=one) if isinstance(one, str) else one for one in told]
         return cls(status=status, results=list(results), meta=Meta(**known), **members)
 
     def to_wire(self) -> dict[str, Any]:
@@ -367,6 +376,7 @@ class StandardV2Dialect(Dialect):
     explains_partial = True
     smallest: ClassVar[int] = 300
     members: ClassVar[frozenset[str]] = _TOP
+    has_whole_durations = True
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
     vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})
     slim: ClassVar[Mapping[str, Any]] = {
@@ -454,13 +464,26 @@ class StandardV2Dialect(Dialect):
             documentation=problem.documentation or (self.documentation and self.documentation + code.lower()),
         )
 
+    def _read_problem(self, error: Mapping[str, Any]) -> Problem:
+        problem = Problem(
+            error.get("code", "INTERNAL_ERROR"),
+            error.get("developer_message", ""),
+            retry=read_retry(error),
+            retry_after=error.get("retry_after"),
+            documentation=error.get("documentation"),
+        )
+        words = error.get("user_message")
+        # words of the table are nobody's own, and are told in the language of whoever sends them on
+        is_usual = words == TABLE.user_text(problem.code, problem.kind, self.language)
+        return problem if words is None or is_usual else replace(problem, user_message=words)
+
     def read(self, body: Mapping[str, Any]) -> dict[str, Any]:
         rows = body.get("results")
         # one row can only be rich when it is a record that is the whole answer
         single = body.get("status") == "rich" and isinstance(rows, list) and len(rows) == 1
         heard: dict[str, Any] = {"data": rows[0] if rows and single else rows}
         if body.get("error"):
-            heard = {"data": None, "status": "error", "problem": _read_problem(body["error"])}
+            heard = {"data": None, "status": "error", "problem": self._read_problem(body["error"])}
         elif body.get("status") in ("empty", "partial"):
             heard["status"] = body["status"]
         for name in ("empty_reason", "retry_with"):
@@ -507,17 +530,6 @@ def _write_meta(reply: Reply[Any]) -> dict[str, Any]:
         latency_ms=telemetry.duration_ms,
         billable_units=0 if reply.problem else telemetry.billable_units,
         client_tag=reply.client_tag,
-    )
-
-
-def _read_problem(error: Mapping[str, Any]) -> Problem:
-    return Problem(
-        error.get("code", "INTERNAL_ERROR"),
-        error.get("developer_message", ""),
-        retry=read_retry(error),
-        user_message=error.get("user_message"),
-        retry_after=error.get("retry_after"),
-        documentation=error.get("documentation"),
     )
 
 

@@ -340,12 +340,12 @@ class Limits:
 
         rate = BurstRate(burst.calls, burst.seconds, burst.at_once or burst.calls)
         count = await self._counters.burst(_key(principal, scope, burst), rate, costs=costs)
-        # to the next millisecond: who waits exactly that long must be let through
-        wait = math.ceil(count.retry_after * 1000) / 1000 if count.refused else None
+        # in whole seconds, as Retry-After has it: who waits exactly that long must be let through
+        wait = math.ceil(count.retry_after) if count.refused else None
         resets_at = self._clock() + count.reset_after
         standing = LimitState(_policy(scope, burst), rate.capacity, count.remaining, burst.seconds, resets_at, wait)
         if wait is not None:
-            seconds = f"{math.ceil(wait)} second{'s' if wait > 1 else ''}"
+            seconds = f"{wait} second{'s' if wait > 1 else ''}"
             raise TooFast(
                 f"Rate limit exceeded: {burst.calls} requests per {burst.period}{_scope_text(scope)}",
                 standing,

@@ -16,7 +16,15 @@ from aerogram.errors import ContractError, Forbidden, MissingExtra, NotFound, To
 from aerogram.normalize.blocks import is_contents, sniff
 from aerogram.normalize.forms import base64_text, encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
-from aerogram.normalize.result import RESOURCE, is_foreign_result, notices_body, read_json, response_start, spell
+from aerogram.normalize.result import (
+    RESOURCE,
+    ContentBlock,
+    is_foreign_result,
+    notices_body,
+    read_json,
+    response_start,
+    spell,
+)
 from aerogram.normalize.signals import SIGNALS, log_error
 from aerogram.normalize.values import encode
 from aerogram.normalize.walk import UnreadableValue
@@ -60,10 +68,9 @@ class ResourceResult:
         self.notices = notices
 
     @property
-    def contents(self) -> list[dict[str, Any]]:
-        """The contents, as the protocol writes them."""
-        found: list[dict[str, Any]] = read_json(self._body)
-        return found
+    def contents(self) -> list[ContentBlock]:
+        """The contents, as the protocol writes them; `result.contents[0].text` reads a member of one."""
+        return [ContentBlock(one) for one in read_json(self._body)]
 
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""
@@ -96,7 +103,7 @@ class ResourceResult:
 def normalize_resource_payload(
     uri: Any,
     mime_type: str | None,
-    value: Any,
+    payload: Any,
     *,
     policy: Policy = _DEFAULT,
     infer: bool = False,
@@ -110,13 +117,13 @@ def normalize_resource_payload(
     result object of an MCP package is given back as the same object. A payload that
     cannot be sent raises, as a resource handler would: reading has no error result.
     """
-    if isinstance(value, ResourceResult) or is_foreign_result(type(value), RESOURCE):
-        return value
-    if isinstance(value, BaseException):
-        raise value
+    if isinstance(payload, ResourceResult) or is_foreign_result(type(payload), RESOURCE):
+        return payload
+    if isinstance(payload, BaseException):
+        raise payload
     reading = _PayloadReader(encode_text(str(uri)), mime_type, policy, infer)
     try:
-        contents = reading.contents(value)
+        contents = reading.contents(payload)
     except (Exception, *SIGNALS):
         raise
     except BaseException as error:  # what is no `Exception` would end the server

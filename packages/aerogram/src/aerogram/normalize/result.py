@@ -73,7 +73,8 @@ class ContentBlock(dict[str, Any]):
         try:
             held = self[name]
         except KeyError:
-            raise AttributeError(f"a block of type {self.get('type')} has no {name}") from None
+            kind = f"a block of type {self['type']}" if "type" in self else "this"
+            raise AttributeError(f"{kind} has no {name}") from None
         return ContentBlock(held) if type(held) is dict else held
 
 
@@ -183,6 +184,21 @@ class ToolResult:
             return None
         value = read_json(self._structured)
         return {"result": value} if self.is_boxed else value
+
+    @property
+    def structured_content(self) -> Any:
+        """The same under the name that the mcp SDK's results have it by."""
+        return self.structuredContent
+
+    @property
+    def is_error(self) -> bool:
+        """The same under the name that the mcp SDK's results have it by."""
+        return self.isError
+
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        """What goes along for programs, under the name that the mcp SDK's results have it by."""
+        return self._meta
 
     def data(self) -> Any:
         """The structured content of versions from 2026-07-28: the value itself, without a box."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -57,8 +57,10 @@ class Rules(Access, Protocol):
 class Exemptions(NamedTuple):
     """Paths for which other rules hold, as those of a page."""
 
-    is_open: Callable[[str], bool] = lambda _: False
-    """Whether anybody may get what is there, without a key."""
+    open_paths: frozenset[str] = frozenset()
+    """Where anybody may get what is there, without a key."""
+    open_below: tuple[str, ...] = ()
+    """The same for all that stands below."""
     large_bodies: Mapping[str, int] = MappingProxyType({})
     """Where bodies may be larger than elsewhere, and how large, in bytes."""
     problems_below: str | None = None
@@ -136,7 +138,9 @@ class GuardMiddleware:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        is_open = self.is_health(scope) or (_is_reading(scope) and self.exempt.is_open(scope["path"]))
+        path, exempt = scope["path"], self.exempt
+        is_exempt = path in exempt.open_paths or path.startswith(exempt.open_below)
+        is_open = self.is_health(scope) or (is_exempt and _is_reading(scope))
         caller = self.gate.admit(headers, is_open=is_open)
         if caller is not None:
             scope["user"] = caller

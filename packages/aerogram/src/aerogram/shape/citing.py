@@ -6,6 +6,7 @@ that of a single record, whichever dialect is sent.
 
     located    what a handler wrote relative to its data (`/3/title`, `/title`) as such pointers
     moved      the rows of a page counted from its first one, without those of other pages
+    resolved   without pointers to what the handler does not give, and with word of them
     cited      without what is not there, after rows or members were left out
 
 A citation without pointers speaks of the whole, and stays. One that loses all it had goes with what it spoke of.
@@ -18,9 +19,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aerogram.jsontext import is_index, value_at
-from aerogram.reply import Citation, Reply
+from aerogram.reply import Citation, Notice, Reply
 
-__all__ = ["RECORD", "ROWS", "cited", "located", "moved"]
+__all__ = ["RECORD", "ROWS", "cited", "located", "moved", "resolved"]
 
 ROWS: Final = "/results"
 RECORD: Final = f"{ROWS}/0"
@@ -38,6 +39,18 @@ def located(reply: Reply[Any]) -> Reply[Any]:
         return base + path
 
     return _with_paths(reply, locate)
+
+
+def resolved(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without pointers that lead nowhere in what its handler gives, and with word of the first."""
+    told = cited(reply, reply.data)
+    if told is reply:
+        return reply
+    left = {path for one in told.citations for path in one.field_paths}
+    strays = [path for one in reply.citations for path in one.field_paths if path not in left]
+    others = f" (and {len(strays) - 1} more)" if len(strays) > 1 else ""
+    notice = Notice(f"A citation points to {strays[0]}, which is not there{others}", severity="warning")
+    return told.replace(notices=(*told.notices, notice))
 
 
 def moved(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:

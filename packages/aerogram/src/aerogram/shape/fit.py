@@ -36,7 +36,7 @@ from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.pages import rows_of
+from aerogram.shape.pages import Rows, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
 from aerogram.shape.text import clip, page_end, reading_end
@@ -705,7 +705,7 @@ class _Fitting:
         data, rows = self.reply.data, rows_of(self.reply.data)
         if rows is None or len(rows.items) <= JUDGED_BY:
             return round(self._price_about(data))
-        beside = self._price_about(rows.replaced(data, []))
+        beside = self._price_about(_without_rows(data, rows))
         some = spread(rows.items, JUDGED_BY)
         return round(beside + self._price_about(some) * len(rows.items) / len(some))
 
@@ -749,9 +749,7 @@ class _Fitting:
         if reply.page is None or reply.page.cursor is None:
             return False
         rows = rows_of(self.reply.data)
-        frame: Any = None if rows is None else []
-        if rows is not None and rows.name is not None:
-            frame = rows.replaced(self.reply.data, [])
+        frame = None if rows is None else _without_rows(self.reply.data, rows)
         return self.measure.dearest(self.reply.replace(data=frame, page=reply.page)) * TIGHT > self.budget
 
     def can_end(self) -> bool:
@@ -766,25 +764,51 @@ class _Fitting:
         return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
 
     def _failed(self) -> Fitted:
-        """The failure with as much of what it says about itself as fits, and word of details that are missing."""
+        """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
         lightest = lean(self.reply).replace(data=None)
         for light in (lightest, *lighter(lightest)):
-            lightest = light
-            fitted = self._with_details_told(light)
+            fitted = self._with_cut_told(light)
             if self.measure.dearest(fitted.reply) <= self.budget:
                 return fitted
+            if light.problem is not None and light.problem.details is None:
+                shorter = self._with_message_cut(light)
+                if shorter is not None:
+                    return shorter
+            lightest = light
         return Fitted(lightest)
 
-    def _with_details_told(self, light: Reply[Any]) -> Fitted:
-        """A lighter failure with the call that gives its details back, where they can be had."""
+    def _with_message_cut(self, light: Reply[Any]) -> Fitted | None:
+        """A failure with as much of a long message as fits; None where even a short one is too long."""
+        assert light.problem is not None
+        problem = light.problem
+        best, enough, too_much = None, LONG_WORDS, min(len(problem.message), self.budget * LONGEST_TOKEN)
+        while too_much - enough > LONG_WORDS / 4:
+            length = (enough + too_much) // 2 if best is not None else enough
+            message = clip(problem.message, length)
+            fitted = self._with_cut_told(light.replace(problem=replace(problem, message=message)))
+            if self.measure.dearest(fitted.reply) <= self.budget:
+                best, enough = fitted, length
+            elif best is None:
+                return None
+            else:
+                too_much = length
+        return best
+
+    def _with_cut_told(self, light: Reply[Any]) -> Fitted:
+        """A lighter failure with the call that gives back what is missing of its words and details."""
         before, after = self.reply.problem, light.problem
-        if before is None or after is None or before.details == after.details:
+        assert before is not None
+        assert after is not None
+        gone = {name: getattr(before, name) for name in ("message", "details")}
+        gone = {name: value for name, value in gone.items() if value != getattr(after, name)}
+        if not gone:
             return Fitted(light)
-        words, leftovers, fidelity = "Some of the details are left out", (), light.fidelity
+        words, fidelity = f"Some of the {' and the '.join(gone)} is left out", light.fidelity
+        leftovers: tuple[Leftover, ...] = ()
         if not self.archive:
             words = f"{words}; {NOT_KEPT}"
         else:
-            content = Content.of_json({"details": before.details})
+            content = Content.of_json(gone)
             leftovers = (Leftover(ENVELOPE, content),)
             hashes = {**((fidelity and fidelity.archive_hashes) or {}), ENVELOPE: content.short_hash}
             fidelity = replace(fidelity or Fidelity("partial"), archive_hashes=hashes)
@@ -829,6 +853,11 @@ def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Re
         if said == size:
             break
     return reply, size
+
+
+def _without_rows(data: Any, rows: Rows) -> Any:
+    """What stands around some rows."""
+    return [] if rows.name is None else rows.replaced(data, [])
 
 
 def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
