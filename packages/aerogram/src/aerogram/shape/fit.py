@@ -143,6 +143,7 @@ def fit(
     ahead: Ahead | None = None,
     is_near_told: bool = True,
     source: str | None = None,
+    suits: Callable[[Reply[Any]], bool] | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -154,6 +155,7 @@ def fit(
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
+    Where the schema spares nothing, `suits` says whether a reply that was cut regardless still is what it promises.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -175,6 +177,9 @@ def fit(
         source,
     )
     fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduce()
+    if fitted is None and suits is not None:
+        loose = replace(fitting, mold=ANYTHING).reduce()
+        fitted = loose if loose is not None and suits(loose.reply) else None
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
     return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refuse(levers, hardest)
 
