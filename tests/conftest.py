@@ -9,6 +9,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+# FastMCP prints the errors that tests provoke in colours, which takes longer than all else that these tests do
+os.environ.setdefault("FASTMCP_ENABLE_RICH_TRACEBACKS", "false")
+
 # how long an example takes says how busy the machine is, and nothing about the product
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("steady", unhurried, derandomize=True, max_examples=30)
@@ -19,11 +22,15 @@ LONGEST = (
     "tests/fleet/",
     "tests/wheel/",
     "tests/conformance/",
+    "tests/adoption/",
+    "tests/clients/test_packages.py",
+    "tests/gateway/test_real_servers.py",
     "tests/structure/test_mutants.py",
     "tests/normalize/test_bare_forms.py",
     "tests/docs/",
 )
-"""Where tests take long; whichever begins last would leave the other workers waiting for it."""
+"""Where tests take long, or fetch what they need when they are run for the first time; whichever begins last would
+leave the other workers waiting for it."""
 
 
 def pytest_collection_modifyitems(items):

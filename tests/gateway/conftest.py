@@ -12,7 +12,10 @@ import anyio.from_thread
 import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client import session
 from mcp.client.stdio import stdio_client
+
+session.DISCOVER_TIMEOUT_SECONDS = 120.0  # on a busy machine a client would take a server for one of the older kind
 
 BEHIND = Path(__file__).with_name("behind.py")
 PAIRS = [("legacy", "legacy"), ("legacy", "modern"), ("auto", "legacy"), ("auto", "modern")]

@@ -14,6 +14,7 @@ import pytest
 
 from balancer import wait_for
 from gateway.conftest import behind, connect, gateway
+from gateway.test_tasks import ENVELOPE
 from gateway.test_wire import Wire
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
@@ -178,6 +179,20 @@ def test_a_client_that_goes_in_the_middle_ends_everything():
     wire.send(id=1, method="tools/call", params={"name": "slow"})
     assert wire.end() == 0
     assert "Traceback" not in wire.errors
+
+
+def test_a_client_that_does_not_wait_for_a_slow_server_may_ask_in_the_old_way():
+    """Its first question opens no connection until the server is there, for that would take no handshake any more."""
+    wire = Wire("", server=[sys.executable, "-c", f"import time; time.sleep(2)\n{TOUCHY}"])
+    wire.send(id=1, method="server/discover", params={"_meta": ENVELOPE})
+    told = {"name": "wire", "version": "1"}
+    asked = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": told}
+    wire.send(id=2, method="initialize", params=asked)
+    answer = wire.read()
+    assert (answer["id"], answer["result"]["serverInfo"]["name"]) == (2, "small")
+    wire.send(method="notifications/initialized")
+    assert wire.ask(3, "tools/list")["result"]["tools"][0]["name"] == "one"
+    assert wire.end() == 0
 
 
 async def test_a_server_that_a_new_question_ends_is_asked_in_the_old_way():

@@ -114,25 +114,32 @@ class Refusing(BaseHTTPRequestHandler):
     keys: ClassVar[list[str]] = []
 
     def do_POST(self):
-        self.keys.append(self.headers["authorization"])
         self.rfile.read(int(self.headers["content-length"]))
+        self.do_GET()
+
+    def do_GET(self):
+        self.keys.append(self.headers["authorization"])
         self.send_response(self.status)
         self.send_header("content-length", "0")
+        self.send_header("www-authenticate", 'Bearer resource_metadata="http://127.0.0.1/.well-known/a"')
         self.end_headers()
 
     def log_message(self, *_):
         """Nothing: the test looks at what the client hears."""
 
 
-@pytest.mark.parametrize(("status", "code"), [(401, "UNAUTHORIZED"), (503, "UNAVAILABLE")])
-def test_what_a_server_refuses_is_told_with_advice(status, code, monkeypatch):
+@pytest.mark.parametrize(
+    ("status", "code", "options"),
+    [(401, "UNAUTHORIZED", ()), (401, "UNAUTHORIZED", ("--sse",)), (503, "UNAVAILABLE", ())],
+)
+def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkeypatch):
     """The key of the server comes from a variable."""
     monkeypatch.setattr(Refusing, "status", status)
     monkeypatch.setenv("SOME_TOKEN", f"key-{status}")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/mcp"
-    wire = Wire("", "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
+    wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
     try:
         error = wire.greet()["error"]
         assert wire.end() == 0
@@ -140,4 +147,5 @@ def test_what_a_server_refuses_is_told_with_advice(status, code, monkeypatch):
         server.shutdown()
         server.server_close()
     assert error["data"]["code"] == code and str(status) in error["message"] and error["data"]["remediation"]
+    assert ("OAuth" in error["message"]) == (status == 401)
     assert f"Bearer key-{status}" in Refusing.keys

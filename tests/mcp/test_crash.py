@@ -1,5 +1,6 @@
 """A crash in a handler, on a server with the logging that it has by default."""
 
+import os
 import subprocess
 import sys
 
@@ -38,6 +39,7 @@ install(server, dialect="response-v2")
 @pytest.mark.parametrize(("make", "more"), [(SDK, ""), (FASTMCP, ", raise_on_error=False")], ids=["sdk", "fastmcp"])
 def test_a_crash_is_answered_and_its_trace_printed_in_the_end(make, more):
     """Outside of a test runner, whose log handlers would keep the framework's own from printing."""
-    program = PROGRAM.format(make=make, more=more)
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    program = [sys.executable, "-c", PROGRAM.format(make=make, more=more)]
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("FASTMCP_")}
+    run = subprocess.run(program, env=usual, capture_output=True, text=True, timeout=60, check=False)
     assert run.stdout == "INTERNAL_ERROR", run.stderr[-2000:]

@@ -257,7 +257,7 @@ def a_tool_takes_for_ever():
 
 def the_sdk_has_another_schema():
     server = good_tools(MCPServer)
-    server._tool_manager._service.output_schema = lambda *_: {"type": "object", "required": ["no_such_member"]}
+    server._tool_manager._service.listing.output_schema = lambda *_: {"type": "object", "required": ["no_such_member"]}
     return server
 
 

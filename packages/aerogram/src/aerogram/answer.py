@@ -625,7 +625,9 @@ _QUESTIONS: Final = frozenset({"q", "query", "question", "search", "term", "term
 def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with the request id of its call, and what its dialect requires."""
     contract, reply = call.contract, draft.reply
-    elapsed = contract.speaker.duration_in_ms(contract.clock() - call.started)
+    elapsed = (contract.clock() - call.started) * 1000
+    # a clock that did not advance is not zero work
+    elapsed = max(round(elapsed), 1) if contract.speaker.has_whole_durations else round(elapsed, 3)
     if len(reply.__dict__) > 1:  # it says more than its data
         reply = cited(reply, reply.data) if reply.citations else reply
         reply = _with_id_and_duration(call, reply, elapsed)

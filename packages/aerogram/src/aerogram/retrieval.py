@@ -255,8 +255,10 @@ def _rows_page(
     if asked.fields or asked.response_mode != "full":
         found = _select_fields(found, asked, kind, among=rows)
     paged = pager.page(found, window, total=len(rows))
-    if way_on is not None and paged.reply.page is not None:
-        page = replace(paged.reply.page, extra=way_on(asked, window.offset))
+    if paged.reply.page is not None:
+        extra = None if way_on is None else way_on(asked, window.offset)
+        # where no size is asked for, a page has as many rows as fit
+        page = replace(paged.reply.page, page_size=asked.page_size, extra=extra)
         paged = paged._replace(reply=paged.reply.replace(page=page))
     ahead = None if asked.cursor is not None else lambda: _select_fields(rows, asked, kind)
     return paged._replace(ahead=ahead, whole_rows=True, is_archived=True)

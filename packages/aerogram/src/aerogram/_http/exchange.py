@@ -483,7 +483,6 @@ class Exchange(HttpRequest):
             "arguments": self.arguments(terms),
             "client_tag": self.client_tag,
             "started": self.started,
-            "request_id": self.request_id,
         }
         if known["arguments"] and self.layer.speakers[self.version].echoes:
             known["told_arguments"] = self.told_arguments(known["arguments"])
@@ -491,6 +490,7 @@ class Exchange(HttpRequest):
             known["allowance"] = self.allowance
         if self.writer is not None:
             known["writer"] = self.writer
+        known["request_id"] = self.request_id
         return known
 
     @property

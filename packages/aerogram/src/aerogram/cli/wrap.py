@@ -63,6 +63,7 @@ def wrap(
         typer.Option(metavar="'NAME: VALUE'", help="A header for a URL; ${NAME} is a variable. May stand often."),
     ] = None,
     sse: Annotated[bool, typer.Option("--sse", help="The URL is one of server-sent events.")] = False,
+    login: Annotated[bool, typer.Option("--login", help="Log in at the URL in a browser (OAuth).")] = False,
     listen: Annotated[
         str | None, typer.Option(metavar="[HOST:]PORT", help="Serve over HTTP on this machine; 0 is any free port.")
     ] = None,
@@ -89,6 +90,7 @@ def wrap(
         "env": env,
         "headers": _headers(header or []),
         "transport": "sse" if sse else None,
+        "login": login or None,
         "redact": redact or None,
         "timeout": timeout,
     }
@@ -109,12 +111,24 @@ def _check(chosen: Mapping[str, Settings]) -> None:
     """Say what would apply; fail where it would not work."""
     said = {one: found.describe() for one, found in chosen.items()}
     write_json(said.get("", said))
+    for url in [found.url for found in chosen.values() if found.login and found.url is not None]:
+        _log_in(url)
     missing = {one: found.missing() for one, found in chosen.items()}
     for name, what in missing.items():
         if what is not None:
             note(f"{name}: {what}" if name else what)
     if any(missing.values()):
         raise typer.Exit(1)
+
+
+def _log_in(url: str) -> None:
+    import asyncio
+    import logging
+
+    from aerogram.gateway.login import log_in
+
+    logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
+    asyncio.run(log_in(url))
 
 
 def unwrap(

@@ -38,7 +38,8 @@ class BareDialect(Dialect):
         return False
 
     def code_of(self, problem: Problem) -> str:
-        return TABLE.spell(problem.code, NAME)
+        row = TABLE.rows.get(problem.code)
+        return problem.code if row is None else row.spellings.get(NAME, problem.code)
 
     def encode(self, reply: Reply[Any], said: Reply[Any] | None = None) -> Any:
         if reply.problem is not None:

@@ -81,6 +81,8 @@ class Dialect(ABC):
     """Whether this contract wants a warning wherever something is missing."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
+    has_whole_durations: ClassVar[bool] = False
+    """Whether this contract writes how long something took in whole milliseconds, of which there is at least one."""
     hides_own_ids: ClassVar[bool] = False
     """Whether a success goes without a request id that was made here: nobody needs it, and it has its price."""
     needs: ClassVar[frozenset[str]] = frozenset()
@@ -210,10 +212,6 @@ class Dialect(ABC):
         It holds for failures as well, and for replies from which something was left out.
         """
         return self.schema(slim=True)
-
-    def duration_in_ms(self, seconds: float) -> float:
-        """How this contract writes how long something took."""
-        return round(seconds * 1000, 3)
 
     def complete(self, reply: Reply[Any], **facts: Any) -> Reply[Any]:
         """The reply with what this contract requires filled in (see `Reply.complete`)."""

@@ -376,6 +376,7 @@ class StandardV2Dialect(Dialect):
     explains_partial = True
     smallest: ClassVar[int] = 300
     members: ClassVar[frozenset[str]] = _TOP
+    has_whole_durations = True
     needs: ClassVar[frozenset[str]] = frozenset({"request_id", "duration_ms", "billable_units"})
     vocabularies: ClassVar[frozenset[str]] = frozenset({"/error/code"})
     slim: ClassVar[Mapping[str, Any]] = {
@@ -418,9 +419,6 @@ class StandardV2Dialect(Dialect):
     def schema(self, *, slim: bool = False) -> dict[str, Any]:
         said = super().schema(slim=slim)
         return said if slim else {**said, "allOf": list(SCHEMA_RULES)}
-
-    def duration_in_ms(self, seconds: float) -> float:
-        return max(round(seconds * 1000), 1)  # a clock that did not advance is not zero work
 
     def code_of(self, problem: Problem) -> str:
         return TABLE.nearest(problem.code, problem.kind, NAME, ERROR_CODES)

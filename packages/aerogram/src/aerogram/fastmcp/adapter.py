@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from types import MethodType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
 from aerogram._mcp.defaults import check_principal, contract_for
@@ -125,16 +126,23 @@ def install(
     server.middleware.insert(0, _Outermost(server, replies, check))
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
-        server.add_tool(_tool(service.retrieve, service.offer.retrieve))
+        server.add_tool(_tool(Service.retrieve, service, service.offer.retrieve))
         server.add_template(archive_template(service, who, partial(read_behind, server)))
     if negotiate is not None:
-        server.add_tool(_tool(service.negotiate, negotiate))
+        server.add_tool(_tool(Service.negotiate, service, negotiate))
     return service
 
 
-def _tool(handler: Callable[..., Any], name: str) -> Tool:
+def _tool(method: Callable[..., Any], service: Service, name: str) -> Tool:
+    """A tool of our own: a method of a service."""
+    return _parsed(method).model_copy(deep=True, update={"fn": MethodType(method, service), "name": name})
+
+
+@cache
+def _parsed(method: Callable[..., Any]) -> Tool:
+    """What FastMCP finds out about a method, which is most of the work of an installation and the same for all."""
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    return Tool.from_function(handler, name=name, output_schema=None, annotations=hints)
+    return Tool.from_function(MethodType(method, object()), output_schema=None, annotations=hints)
 
 
 def _names_of_tools(server: FastMCP[Any]) -> set[str]:

@@ -7,13 +7,16 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Protocol
 
 import anyio
+import mcp_types
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 import aerogram
 from aerogram.gateway.process import LARGEST
@@ -74,7 +77,7 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
     for kind in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(kind, end.set)
     async with relay.running(), _showing(page, report):
-        serving = asyncio.ensure_future(_serve(make_server(relay)))
+        serving = asyncio.ensure_future(_serve(make_server(relay), relay))
         wanted = asyncio.ensure_future(end.wait())
         await asyncio.wait((serving, wanted), return_when=asyncio.FIRST_COMPLETED)
     has_gone = serving.done()
@@ -125,9 +128,45 @@ async def serve_port(
     report.end()
 
 
-async def _serve(server: Server[Any]) -> None:
+async def _serve(server: Server[Any], relay: Relay) -> None:
     try:
-        async with stdio_server() as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
+        async with stdio_server() as (received, sent), anyio.create_task_group() as group:
+            into, held = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            group.start_soon(_hold_back, received, into, relay)
+            await server.run(held, sent, server.create_initialization_options())
+            group.cancel_scope.cancel()
     except* BrokenPipeError:
         log.debug("the client has gone while it was answered")
+
+
+async def _hold_back(
+    received: AsyncIterable[SessionMessage | Exception],
+    into: MemoryObjectSendStream[SessionMessage | Exception],
+    relay: Relay,
+) -> None:
+    """Pass on what a client says; its first question in the modern way waits until the server is there to answer it.
+
+    A client that gets no answer for a while asks in the older way. By then the connection would have been opened in the
+    modern one, which takes no handshake; so the first question is forgotten, if another way of asking comes before it.
+    """
+    waiting: list[SessionMessage | Exception] = []
+
+    async def release(params: Mapping[str, Any] | None) -> None:
+        await relay.prepare(params)
+        while waiting:
+            await into.send(waiting.pop(0))
+
+    async with into, anyio.create_task_group() as group:
+        is_first = True
+        async for item in received:
+            message = item.message if isinstance(item, SessionMessage) else None
+            method = message.method if isinstance(message, mcp_types.JSONRPCRequest) else None
+            if is_first and isinstance(message, mcp_types.JSONRPCRequest) and method == "server/discover":
+                waiting.append(item)
+                group.start_soon(release, message.params)
+            elif waiting and method != "initialize":
+                waiting.append(item)
+            else:
+                waiting.clear()
+                await into.send(item)
+            is_first = is_first and method is None

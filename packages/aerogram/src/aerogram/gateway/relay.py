@@ -33,6 +33,7 @@ from aerogram._mcp.faults import shorten_paths
 from aerogram._mcp.results import protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
 from aerogram.errors import ReplyError, Unavailable
+from aerogram.gateway.address import refusal_of
 from aerogram.gateway.eras import add_envelope, is_modern, strip_envelope, task_of, to_legacy, to_modern, with_meta
 from aerogram.gateway.link import Client, Link, Source
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
@@ -205,6 +206,12 @@ class Relay:
                         await link.closed.wait()
                 group.cancel_scope.cancel()
 
+    async def prepare(self, params: Params) -> None:
+        """Have the server there before the first question of a modern client is passed on."""
+        meta = (params or {}).get("_meta")
+        with contextlib.suppress(MCPError, ReplyError):  # whoever asks will hear of it
+            await self._open(self._modern_front(meta if isinstance(meta, Mapping) else {}))
+
     # What the client says
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
@@ -230,14 +237,8 @@ class Relay:
         meta = (context.params or {}).get("_meta")
         meta = meta if isinstance(meta, Mapping) else {}
         if is_modern(context.protocol_version):
-            session, told = self._modern, meta
-            found = Client(
-                context.protocol_version,
-                told.get(mcp_types.CLIENT_INFO_META_KEY) or session.client.info,
-                told.get(mcp_types.CLIENT_CAPABILITIES_META_KEY) or {},
-            )
-            session.outbound = session.outbound or connection.outbound
-            return Front(session, found, channel, context.request_id, meta)
+            self._modern.outbound = self._modern.outbound or connection.outbound
+            return self._modern_front(meta, context.protocol_version, channel, context.request_id)
         if context.method == "initialize":
             params = context.params or {}
             version = str(params.get("protocolVersion") or context.protocol_version)
@@ -248,6 +249,17 @@ class Relay:
         known: Session | None = connection.state.get(_SESSION)
         session = known or Session(Client(context.protocol_version), connection.outbound, has_begun=False)
         return Front(session, session.client, channel, context.request_id, meta)
+
+    def _modern_front(
+        self,
+        meta: Mapping[str, Any],
+        version: str = MODERN_PROTOCOL_VERSIONS[-1],
+        channel: Any = None,
+        asked: Any = None,
+    ) -> Front:
+        info = meta.get(mcp_types.CLIENT_INFO_META_KEY) or self._modern.client.info
+        found = Client(version, info, meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY) or {})
+        return Front(self._modern, found, channel, asked, meta)
 
     def _leave(self, session: Session) -> None:
         """A legacy client has gone."""
@@ -284,6 +296,8 @@ class Relay:
 
     async def _initialize(self, front: Front) -> Message:
         line, link = await self._open(front)
+        if is_modern(link.client.version):  # it was started for the same client, which has asked in another way before
+            link.client, line.is_initialized = front.client, not link.is_modern
         told = {
             "protocolVersion": front.client.version if link.is_modern else link.version,
             "capabilities": link.capabilities,
@@ -735,6 +749,10 @@ def _unavailable(failure: Exception | None) -> ReplyError:
     """What to say of a server that could not be started."""
     if isinstance(failure, ReplyError):
         return failure
+    response = getattr(failure, "response", None)  # of a server elsewhere, which has refused the first request
+    refusal = None if response is None else refusal_of(response.status_code, response.headers)
+    if refusal is not None:
+        return refusal
     words = f": {shorten_paths(str(failure), {})}" if failure is not None and str(failure) else ""
     return Unavailable(
         f"The server behind does not start{words}"[:500], remediation="Check the wrapped server by itself"

@@ -100,6 +100,7 @@ class Settings(BaseModel):
     command: list[str] | None = None
     url: str | None = None
     transport: Literal["http", "sse"] = "http"
+    login: bool = False
     headers: dict[str, str] = {}
     env: list[Variable] = []
     budget: Size = DEFAULT_BUDGET
@@ -125,7 +126,7 @@ class Settings(BaseModel):
         """How the server is reached."""
         if self.url is not None:
             headers = {name: expand(value) for name, value in self.headers.items()}
-            return Address(self.url, headers, self.transport)
+            return Address(self.url, headers, self.transport, self.login)
         environment = {name: os.environ[name] for name in self.env if name in os.environ}
         return Command(tuple(self.command or ()), environment)
 

@@ -48,7 +48,7 @@ from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.pages import rows_of
+from aerogram.shape.pages import Rows, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
 from aerogram.shape.text import clip, page_end, reading_end
@@ -741,7 +741,7 @@ class _Fitting:
         data, rows = self.reply.data, rows_of(self.reply.data)
         if rows is None or len(rows.items) <= JUDGED_BY:
             return round(self._price_about(data))
-        beside = self._price_about(rows.replaced(data, []))
+        beside = self._price_about(_without_rows(data, rows))
         some = spread(rows.items, JUDGED_BY)
         return round(beside + self._price_about(some) * len(rows.items) / len(some))
 
@@ -785,9 +785,7 @@ class _Fitting:
         if reply.page is None or reply.page.cursor is None:
             return False
         rows = rows_of(self.reply.data)
-        frame: Any = None if rows is None else []
-        if rows is not None and rows.name is not None:
-            frame = rows.replaced(self.reply.data, [])
+        frame = None if rows is None else _without_rows(self.reply.data, rows)
         return self.measure.dearest(self.reply.replace(data=frame, page=reply.page)) * TIGHT > self.budget
 
     def can_end(self) -> bool:
@@ -893,6 +891,11 @@ def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Re
         if said == size:
             break
     return reply, size
+
+
+def _without_rows(data: Any, rows: Rows) -> Any:
+    """What stands around some rows."""
+    return [] if rows.name is None else rows.replaced(data, [])
 
 
 def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:

@@ -20,6 +20,7 @@ _TRACES: Final = re.compile(
     r'Traceback \(most recent call last\)|File \\?"[^"]+", line \d+|\.py:\d+|\bat 0x[0-9a-f]{6,}'
 )
 _SHORTEST_PATH: Final = 4
+_REDACTION: Final = Redaction()
 
 
 class InjectedFault(RuntimeError):
@@ -57,6 +58,6 @@ def leaks_in(text: str, secrets: Iterable[str] = (), *, shows_words: bool = Fals
         if len(path) >= _SHORTEST_PATH and path in text:
             yield "it names a folder of the machine it runs on"
     found: list[str] = []
-    Redaction().clean(text, found.append)
+    _REDACTION.clean(text, found.append)
     for kind in dict.fromkeys(found):
         yield f"it contains what looks like a secret ({kind})"
