@@ -59,8 +59,7 @@ class Envelope(Part):
         """The type of the payload inside, if it is told; else None."""
         told = getattr(cls, "model_fields", {}).get("results")
         found: Any = None if told is None else told.annotation
-        unknown = getattr(found, "__parameters__", ())
-        return None if isinstance(found, TypeVar) or unknown else found
+        return None if isinstance(found, TypeVar) or bool(getattr(found, "__parameters__", ())) else found
 
 
 class Dialect(ABC):
