@@ -72,7 +72,7 @@ def test_legacy_callers_get_the_payload_alone(wire: Recordings, framework: str, 
     """The data of the same reply, whole whatever the budget; of a failure the detail and the code."""
     newer = wire.routes(framework, document, "usual", "v2")
     for name, response in wire.routes(framework, document, kind, "v1").items():
-        if name in OLD_SHAPES:
+        if name in OLD_SHAPES | {"fail_in_short"}:  # read only where it is spoken
             continue
         reply = aerogram.read(newer[name].content)
         assert response.status_code == newer[name].status_code, name

@@ -616,6 +616,11 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
         among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
         shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
+    lengths = {} if kind is None else kind.lengths_of_cut(reply.data, shown, mode)
+    if lengths:
+        words = f"Only the first {' and '.join(lengths)} are shown in {mode} mode"
+        partial = Notice.of("PARTIAL_RESULTS", words, total_counts=lengths)
+        told = told.replace(status="partial" if told.status == "ok" else told.status, notices=(*told.notices, partial))
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)
     shown_ahead = ahead and (lambda: select_fields(ahead(), names, mode=mode, kind=kind))
