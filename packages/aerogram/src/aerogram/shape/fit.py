@@ -49,7 +49,7 @@ __all__ = [
     "Leftover",
     "Measure",
     "Show",
-    "counted",
+    "count_itself",
     "fit",
     "lean",
     "lighter",
@@ -143,6 +143,7 @@ def fit(
     ahead: Ahead | None = None,
     is_near_told: bool = True,
     source: str | None = None,
+    suits: Callable[[Reply[Any]], bool] | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -154,6 +155,7 @@ def fit(
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
+    Where the schema spares nothing, `suits` says whether a reply that was cut regardless still is what it promises.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -174,9 +176,12 @@ def fit(
         warns,
         source,
     )
-    fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduced()
+    fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduce()
+    if fitted is None and suits is not None:
+        loose = replace(fitting, mold=ANYTHING).reduce()
+        fitted = loose if loose is not None and suits(loose.reply) else None
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
-    return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refused(levers, hardest)
+    return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refuse(levers, hardest)
 
 
 class _Shown(NamedTuple):
@@ -257,13 +262,13 @@ class _Fitting:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         if self._is_hopeless(self.reply.data):
             return None
-        reply, size = counted(self.reply, self.measure)
+        reply, size = count_itself(self.reply, self.measure)
         if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
         if size > self.budget or self.measure.dearest(reply) > self.budget:
             self._exact = size
             return None
-        return Fitted((self._warned(levers) if is_near_told else None) or reply)
+        return Fitted((self._warn(levers) if is_near_told else None) or reply)
 
     _exact: int | None = field(default=None, init=False)
     _envelope: Content | None = field(default=None, init=False)
@@ -281,7 +286,7 @@ class _Fitting:
         written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
         return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
-    def _warned(self, levers: Levers | None) -> Reply[Any] | None:
+    def _warn(self, levers: Levers | None) -> Reply[Any] | None:
         if self.reply.problem is not None:
             return None
         warning = Notice.of("TOKEN_LIMIT_WARNING")
@@ -290,7 +295,7 @@ class _Fitting:
             limit = self.budget if self.measure.counter.unit == "tokens" else None
             warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
-            warned, size = counted(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
+            warned, size = count_itself(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
             if size <= self.budget and self.measure.dearest(warned) <= self.budget:
                 return warned
         return None
@@ -306,7 +311,7 @@ class _Fitting:
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
-        light, size = counted(light, self.measure)
+        light, size = count_itself(light, self.measure)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         return Fitted(light, (), self.before) if is_small else None
 
@@ -325,7 +330,7 @@ class _Fitting:
 
     # reduced
 
-    def reduced(self) -> Fitted | None:
+    def reduce(self) -> Fitted | None:
         """The richest part that fits, or None."""
         self._lighten()
         data = self.reply.data
@@ -393,7 +398,7 @@ class _Fitting:
             return None
         if found.rows == len(rows):  # what is all there needs no outline
             return self._finish(dress(found), found)
-        return self._finish(self._outlined(rows, found, lambda told: dress(found, told)), found)
+        return self._finish(self._outline(rows, found, lambda told: dress(found, told)), found)
 
     def _is_to_be_told(self, rows: list[Any]) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
@@ -637,7 +642,7 @@ class _Fitting:
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
-    def _outlined(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
+    def _outline(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
         """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
         plain = dress({})
         room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
@@ -659,17 +664,17 @@ class _Fitting:
         hashes = dict(fidelity.archive_hashes or {}) if fidelity is not None else {}
         leftovers: tuple[Leftover, ...] = ()
         if fidelity is not None and hashes.get(DATA) == _STAND_IN:
-            content = self._answered_for(shown)
+            content = self._answer_for(shown)
             hashes[DATA] = content.short_hash
             leftovers = (Leftover(DATA, content),)
             dressed = _with_hash(dressed.replace(fidelity=replace(fidelity, archive_hashes=hashes)), hashes[DATA])
-            dressed = self._detailed(dressed, shown)
+            dressed = self._detail(dressed, shown)
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = cited(dressed, dressed.data) if dressed.citations else dressed
-        return Fitted(counted(reply, self.measure)[0], leftovers, self.before)
+        return Fitted(count_itself(reply, self.measure)[0], leftovers, self.before)
 
-    def _detailed(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
+    def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
         rows, own = rows_of(self.reply.data), dressed.notices[-1]
         missing = [] if shown is None or rows is None or self.resume is not None else rows.items[shown.rows :]
@@ -683,7 +688,7 @@ class _Fitting:
             told = told.replace(fidelity=replace(dressed.fidelity, dropped_ids=names))
         return told if self.measure.dearest(told) <= self.budget else dressed
 
-    def _answered_for(self, shown: _Shown | None) -> Content:
+    def _answer_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self._original, rows_of(self._original)
         if isinstance(data, str):
@@ -756,9 +761,9 @@ class _Fitting:
         if budget < 1:
             return False
         attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
-        return bool(attempt.whole(None, is_near_told=False) or attempt.reduced())
+        return bool(attempt.whole(None, is_near_told=False) or attempt.reduce())
 
-    def _failed(self) -> Fitted:
+    def _fail(self) -> Fitted:
         """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
         lightest = lean(self.reply).replace(data=None)
         for light in (lightest, *lighter(lightest)):
@@ -812,10 +817,10 @@ class _Fitting:
         notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
         return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
 
-    def refused(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
+    def refuse(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
         if self.reply.problem is not None:
-            return self._failed()
+            return self._fail()
         judged = hardest or self
         refusal = Refusal(
             judged.reply,
@@ -837,7 +842,7 @@ _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
 
-def counted(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
+def count_itself(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
     """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it."""
     size, telemetry = measure(reply), reply.telemetry
     if telemetry is None or telemetry.tokens_estimated != 0:
