@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -90,48 +90,27 @@ async def browser(chromium: str) -> AsyncIterator:
         await launched.close()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def context_with(browser) -> Callable:
-    """Gives the one context of these options: a new one for every page would take as long as the page does."""
-    made = {}
-
-    async def context(**options):
-        key = repr(sorted(options.items()))
-        if key not in made:
-            made[key] = await browser.new_context(**options)
-        return made[key]
-
-    return context
-
-
 @pytest_asyncio.fixture(loop_scope="session")
-async def open_page(context_with) -> AsyncIterator:
+async def open_page(browser) -> AsyncIterator:
     """Opens pages; in the end none has thrown, run into its own policy, or called another host."""
     opened = []
 
     async def opening(address: str, *, is_innocent: bool = True, **options):
-        context = await context_with(**{"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", **options})
+        context = await browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, "locale": "en-GB", **options}
+        )
         page = await context.new_page()
         watched = _watch(page)
-        opened.append((page, watched if is_innocent else Watched()))
+        opened.append((context, watched if is_innocent else Watched()))
         page.set_default_timeout(180_000)
         await page.goto(address)
         return page
 
     yield opening
-    for page, _ in opened:
-        await _forget(page)
+    for context, _ in opened:
+        await context.close()
     for _, watched in opened:
         assert watched == Watched()
-
-
-async def _forget(page) -> None:
-    """Close a page and leave nothing of it to the next one."""
-    if page.url.startswith("http"):
-        await page.evaluate("localStorage.clear()")
-    await page.context.clear_cookies()
-    await page.context.clear_permissions()
-    await page.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -72,13 +72,13 @@ from aerogram.reply import (
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
 from aerogram.shape.controls import Levers
-from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
+from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
-from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
+from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
@@ -406,12 +406,12 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
         if draft.media or draft.is_content:
             return UNKEPT
         page = produced[0]
-        return packed(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
+        return pack(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
 
     key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
     kept = await cache.fetch(key, produce, request_id=call.request_id)
     if kept is not UNKEPT:
-        return unpacked(kept)
+        return unpack(kept)
     return produced[0] if produced else await handler()
 
 
@@ -486,10 +486,11 @@ def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
 
 
 async def bill(call: Call, draft: ReplyDraft) -> None:
-    """Take what the answer costs from the limits of its caller."""
-    limits = call.contract.limits
-    if limits is not None and call.allowance is not None:
-        await limits.bill(call.allowance, draft.reply)
+    """Take from the limits of its caller what a reply says that it cost; otherwise it is what was expected."""
+    limits, cost = call.contract.limits, draft.reply.telemetry
+    units = 0 if draft.reply.problem is not None else None if cost is None else cost.billable_units
+    if limits is not None and call.allowance is not None and units is not None:
+        await limits.settle(call.allowance, units)
 
 
 def annotate(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -775,7 +776,7 @@ def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if cost.tokens_estimated not in (0, _most_tokens(budget)):
         return draft
     unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-    return draft._replace(reply=counted(unsaid, call.sizer())[0])
+    return draft._replace(reply=count_itself(unsaid, call.sizer())[0])
 
 
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.example import example_call, wrong_arguments
-from aerogram._mcp.faults import Masked, code_in, explain_fault
+from aerogram._mcp.faults import Masked, explain_fault, problem_in
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
@@ -540,7 +540,8 @@ class Service:
                 own.pop("structuredContent", None)
             if own is not None and reply.data == [] and not own["content"] and own.get("structuredContent") is None:
                 own["content"] = [{"type": "text", "text": "[]"}]  # else nobody could tell it from no answer
-            if own is not None:
+            if own is not None:  # a framework may spell what was looked at in another way, such as bytes
+                own = sanitize_result(own, *call.contract.sanitizers)
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = (call.payload or profile.payload).channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
@@ -740,7 +741,7 @@ def _unsaid_problem(result: ToolResult) -> Problem | None:
     if PROBLEM in (wire.get("_meta") or {}) or try_read(wire.get("structuredContent")) is not None:
         return None
     told = "\n".join(block["text"] for block in wire["content"] if isinstance(block.get("text"), str))
-    return Problem.of(code_in(told), told or None)
+    return problem_in(told)
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
