@@ -9,6 +9,7 @@ from fastmcp.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from aerogram.fastmcp import install
+from aerogram.sanitize import Redaction
 
 LONG = "line one. " + "word " * 2000 + "the cause"
 
@@ -67,3 +68,58 @@ async def test_each_item_of_the_first_half_of_a_pair_is_a_block() -> None:
         result = await client.call_tool("pair")
         assert [block.text for block in result.content] == ["a", "b"]
         assert result.structured_content["data"] == {"k": 1}
+
+
+def misnamed() -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text="Entity with name nobody not found")], is_error=True)
+
+
+async def test_words_alone_are_advised_about_with_care() -> None:
+    """Nobody knows that the same call will fail again: what is missing may be made before."""
+    async with Client(server_of(misnamed)) as client:
+        text = (await client.call_tool("misnamed", raise_on_error=False)).content[0].text
+        assert text.endswith("Check the name; it may have to be made first.")
+
+
+async def test_many_blocks_are_shown_whole_from_the_first_on() -> None:
+    """Words about each of them would leave no room for what they say."""
+
+    def blocks() -> list[TextContent]:
+        return [TextContent(type="text", text=f"block {number} " * 30) for number in range(40)]
+
+    async with Client(server_of(blocks, budget=2_000)) as client:
+        shown = [block.text for block in (await client.call_tool("blocks")).content]
+        assert shown[0] == "block 0 " * 30 and len(shown) > 10
+        assert "of 40 blocks left out: retrieve(" in shown[-1]
+
+
+async def test_bytes_are_clean_in_the_spelling_of_the_framework() -> None:
+    """What is looked at as base64 may be sent as the text that it is."""
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+    def secret() -> dict[str, bytes]:
+        return {"a": token.encode()}
+
+    async with Client(server_of(secret, sanitizers=[Redaction()])) as client:
+        result = await client.call_tool("secret")
+        assert token not in result.content[0].text + str(result.structured_content)
+
+
+async def test_json_that_says_a_thing_twice_stays_the_text_that_it_is() -> None:
+    """As do texts that are too deep or too odd to be written again."""
+
+    def texts(kind: str) -> str:
+        twice = '{"id":%d,"a":1,"a":2,"t":"some words here"}'
+        made = {
+            "array": "[" + ",".join(twice % number for number in range(120)) + "]",
+            "lines": "\n".join(twice % number for number in range(120)),
+            "deep": "[" * 300 + '"' + "word " * 1000 + '"' + "]" * 300,
+            "numbers": "[" + '{"id":12345678901234567890,"v":NaN},' * 300 + "0]",
+        }
+        return made[kind]
+
+    async with Client(server_of(texts, budget=400)) as client:
+        for kind in ("array", "lines", "deep", "numbers"):
+            result = await client.call_tool("texts", {"kind": kind}, raise_on_error=False)
+            shown = result.content[0].text.partition("\naerogram: ")[0].strip()
+            assert not result.is_error and texts(kind).startswith(shown), kind

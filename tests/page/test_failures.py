@@ -43,7 +43,7 @@ def test_the_shapes_of_a_code_say_that_code(http, code):
     for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem"):
         assert dialects.validate(shapes[name]).name == name
         assert dialects.read(shapes[name]).problem.code == code
-    assert shapes["bare"]["error"] == code
+    assert shapes["bare"]["error"] == TABLE.spell(code, "bare")
     assert (shapes["mcp"]["isError"], read(shapes["mcp"]).problem.code) == (True, code)
 
 

@@ -256,6 +256,12 @@ def test_a_returned_error_is_the_failure(wire: Recordings) -> None:
         assert one.json()["error"] == other.json()["error"]
 
 
+def test_a_failure_without_meta_and_echo_is_no_success(wire: Recordings) -> None:
+    for response in everywhere(wire, "standard-v2", "fail_in_short"):
+        error = response.json()["error"]
+        assert (response.status_code, error["code"], error["user_message"]) == (404, "NOT_FOUND", "There is none.")
+
+
 def test_bad_input_names_the_field(wire: Recordings) -> None:
     for response in everywhere(wire, "standard-v2", "search badly"):
         error = response.json()["error"]

@@ -651,6 +651,16 @@ def test_a_citation_of_nothing_is_told_of(wire: Recordings) -> None:
         ]
 
 
+def test_a_budget_leaves_the_question_and_the_way_on_and_counts_the_sources_that_have_no_room(wire: Recordings) -> None:
+    for body in bodies(wire, "standard-v2", "all_cited", "small"):
+        assert body["query_echo"]["normalized_input"] == {"q": "IT導入"}
+        assert body["query_echo"]["applied_filters"] == {"tier": ["S"]}
+        assert {"tool": "get_program", "args": {"unified_id": "UNI-1"}} in body["suggested_actions"]
+        told, shown = [one["message"] for one in body["warnings"]], len(body["results"])
+        left = shown - len(body["citations"])
+        assert 0 < shown < 60 and (f"{left} of {shown} citations left out" in told) == (left > 0)
+
+
 def test_a_page_by_offset_is_read_as_rows(wire: Recordings) -> None:
     for body in bodies(wire, "standard-v2", "offset_page"):
         assert (body["status"], body["results"]) == ("rich", DOCUMENTS["standard-v2"].PROGRAMS[10:15])

@@ -72,13 +72,13 @@ from aerogram.reply import (
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
 from aerogram.shape.controls import Levers
-from aerogram.shape.fit import Fitted, Leftover, counted, without_archive
+from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
-from aerogram.shape.pages import Pager, Rows, has_longer_list, packed, rows_of, take, unpacked
+from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
@@ -124,7 +124,8 @@ class Call:
     """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
-    data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
+    data is sent when it is sent alone, `suits` whether structured content is what its tool lists, `writer` what is sent
+    in place of the data. `resource` tells
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
@@ -153,6 +154,7 @@ class Call:
     opens_envelopes: bool = True
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
+    suits: Callable[[Any], bool] | None = None
     writer: Writer | None = None
     allowance: Allowance | None = None
     levers: Levers | None = None
@@ -213,6 +215,11 @@ class Call:
         """Whether its rows are shown as they are or not at all: in the mode that was asked for, or by a schema."""
         is_closed = self.payload is not None and self.payload.is_closed
         return is_closed or self.response_mode is not None or self.fields is not None
+
+    def still_suits(self, reply: Reply[Any]) -> bool:
+        """Whether a reply that was cut regardless of the schema is what its tool lists."""
+        sent = None if self.payload is None else self.payload.channels(reply).structured
+        return sent is not None and self.suits is not None and self.suits(sent)
 
     @property
     def is_ranked(self) -> bool:
@@ -399,12 +406,12 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
         if draft.media or draft.is_content:
             return UNKEPT
         page = produced[0]
-        return packed(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
+        return pack(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
 
     key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
     kept = await cache.fetch(key, produce, request_id=call.request_id)
     if kept is not UNKEPT:
-        return unpacked(kept)
+        return unpack(kept)
     return produced[0] if produced else await handler()
 
 
@@ -479,10 +486,11 @@ def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:
 
 
 async def bill(call: Call, draft: ReplyDraft) -> None:
-    """Take what the answer costs from the limits of its caller."""
-    limits = call.contract.limits
-    if limits is not None and call.allowance is not None:
-        await limits.bill(call.allowance, draft.reply)
+    """Take from the limits of its caller what a reply says that it cost; otherwise it is what was expected."""
+    limits, cost = call.contract.limits, draft.reply.telemetry
+    units = 0 if draft.reply.problem is not None else None if cost is None else cost.billable_units
+    if limits is not None and call.allowance is not None and units is not None:
+        await limits.settle(call.allowance, units)
 
 
 def annotate(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -730,6 +738,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         ahead=draft.ahead,
         is_near_told=not draft.is_archived,
         source=draft.source,
+        suits=call.still_suits if call.suits is not None and call.schema is not None else None,
     )
 
 
@@ -767,7 +776,7 @@ def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if cost.tokens_estimated not in (0, _most_tokens(budget)):
         return draft
     unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-    return draft._replace(reply=counted(unsaid, call.sizer())[0])
+    return draft._replace(reply=count_itself(unsaid, call.sizer())[0])
 
 
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:

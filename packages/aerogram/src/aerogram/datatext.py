@@ -20,6 +20,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from aerogram.content import read_json
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
@@ -79,14 +81,29 @@ def _parse(text: str) -> Any:
 
 def _read_json(text: str) -> DataText | None:
     value = _parse(text)
-    return None if value is None or _repeats_names(text, value) else DataText(value, _json_writer(text))
+    return None if value is None or _loses_something(text, value) else DataText(value, _json_writer(text))
 
 
-def _repeats_names(text: str, value: Any) -> bool:
-    """Whether an object has two members of one name, of which only one was read."""
-    written = dumps(value).decode()
-    has_lost = _count_names(text) > _count_names(written)
-    return (has_lost or "\\u0022" in text) and _has_pairs_twice(text)
+def _loses_something(text: str, value: Any) -> bool:
+    """Whether a value cannot be written as it stood there, such as two members of one name and numbers without end."""
+    try:
+        written = _write(value)
+    except (ValueError, RecursionError):  # too deep, or a number that is too long
+        return True
+    if written.count("null") > text.count("null"):  # for what JSON has no number for
+        return True
+    told, read = _count_names(text), _count_names(written)
+    if told > read:
+        return True
+    is_unsure = told < read or "\\u0022" in text  # more space before a colon, or quotes that are written otherwise
+    return is_unsure and _has_pairs_twice(text)
+
+
+def _write(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # an integer beyond 64 bits, or more levels than it takes
+        return dumps(value).decode()
 
 
 def _count_names(text: str) -> int:
@@ -128,7 +145,7 @@ def _read_lines(text: str) -> DataText | None:
     rows = []
     for line in lines:
         row = _parse(line) if line[:1] == "{" else None
-        if not isinstance(row, dict):
+        if not isinstance(row, dict) or _loses_something(line, row):
             return None
         rows.append(row)
     write = _json_writer(lines[0], text)
@@ -139,6 +156,8 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
     """Several texts that are a JSON object each."""
     rows = [_parse(text) if text.lstrip()[:1] == "{" else None for text in texts]
     if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
+    if any(_loses_something(text, row) for text, row in zip(texts, rows, strict=True)):
         return None
     write = _json_writer(*texts)
     return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))))
@@ -208,6 +227,8 @@ def _read_markdown(text: str) -> DataText | None:
 
 def _markdown_cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|")
+    if "\\" not in inner:
+        return [cell.strip() for cell in inner.removesuffix("|").split("|")]
     inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
     return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(inner)]
 

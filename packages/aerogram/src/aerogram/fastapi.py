@@ -275,7 +275,7 @@ class _Hook:
                 if not service.is_idle:
                     await service.admit(exchange)
                 if service.has_cache:
-                    value = await service.run(exchange, _watched(functools.partial(self._call, **values), response))
+                    value = await service.run(exchange, _watch(functools.partial(self._call, **values), response))
                 else:
                     value = await self._call(**values)
             except Exception:
@@ -303,7 +303,7 @@ async def _admit(request: Request) -> None:
         await exchange.layer.service.admit(exchange)
 
 
-def _watched(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:
+def _watch(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:
     """The handler, whose answer no cache keeps if it has set a status or headers: they would not come again."""
 
     async def watched() -> Any:

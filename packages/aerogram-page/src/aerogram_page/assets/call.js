@@ -63,7 +63,10 @@ function structured({ structured: data, texts }) {
 /** What was left out: who asks for it gets it back with proof. */
 function kept(number, { name, hash }, signal) {
   const outcome = el("div", { class: "outcome" });
-  const bring = button(t("piece.bring"), () => recover(), { class: "bring", "aria-label": `${t("piece.bring")} ${name}` });
+  const bring = button(t("piece.bring"), () => recover(), {
+    class: "bring",
+    "aria-label": t("piece.bringNamed", { name }),
+  });
 
   async function recover() {
     bring.disabled = true;

@@ -17,9 +17,10 @@ from typing import Any, Final
 from aerogram.codes import TABLE, respell
 from aerogram.errors import ReplyError
 from aerogram.problems import blames_answer, is_declared, log_failure
+from aerogram.reply import Problem
 from aerogram.sanitize import Redaction, sanitize_text
 
-__all__ = ["Masked", "code_in", "explain_fault", "seconds_until", "shorten_paths"]
+__all__ = ["Masked", "code_in", "explain_fault", "problem_in", "seconds_until", "shorten_paths"]
 
 UNKNOWN: Final = "TOOL_ERROR"
 LONGEST: Final = 4_000
@@ -224,6 +225,19 @@ def code_in(text: str) -> str:
     """The code for a failure that says in words what it is; `TOOL_ERROR` where it does not."""
     told = text[:LOOKED_AT]
     return next((code for code, words in _SAYINGS.items() if words.search(told)), UNKNOWN)
+
+
+_ADVICE: Final = {
+    "VALIDATION_ERROR": "Change the value that it names.",
+    "NOT_FOUND": "Check the name; it may have to be made first.",
+}
+"""What to do where nothing is known but words: less than is said of the same code where its author chose it."""
+
+
+def problem_in(text: str) -> Problem:
+    """The problem that a failure tells of in words alone."""
+    code = code_in(text)
+    return Problem.of(code, text or None, remediation=_ADVICE.get(code))
 
 
 # Words

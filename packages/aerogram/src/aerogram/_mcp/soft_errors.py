@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.faults import code_in
+from aerogram._mcp.faults import code_in, problem_in
 from aerogram.codes import TABLE, respell
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps, loads
@@ -93,7 +93,7 @@ def _problem_in_text(text: str) -> Problem | None:
             return soft_problem(loads(text))
         except ContractError:
             return None
-    return Problem.of(code_in(text), text.strip()) if _BEGINNINGS.match(text) else None
+    return problem_in(text.strip()) if _BEGINNINGS.match(text) else None
 
 
 def _problem_in_object(data: dict[str, Any]) -> Problem | None:

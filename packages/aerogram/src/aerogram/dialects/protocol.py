@@ -59,7 +59,7 @@ class Envelope(Part):
         """The type of the payload inside, if it is told; else None."""
         told = getattr(cls, "model_fields", {}).get("results")
         found: Any = None if told is None else told.annotation
-        return None if isinstance(found, TypeVar) or getattr(found, "__parameters__", ()) else found
+        return None if isinstance(found, TypeVar) or bool(getattr(found, "__parameters__", ())) else found
 
 
 class Dialect(ABC):

@@ -262,7 +262,8 @@ class StandardResponse(_Member, Envelope, Generic[T]):
     @model_validator(mode="after")
     def _check_status(self) -> Self:
         said = {name: getattr(self, name) for name in ("status", "results", "empty_reason", "warnings")}
-        broken = broken_rule({**said, "error": self.problem, "meta": {"billable_units": self.meta.billable_units}})
+        cost = self.meta.billable_units if "billable_units" in self.meta.model_fields_set else None
+        broken = broken_rule({**said, "error": self.problem, "meta": {"billable_units": cost}})
         if broken:
             raise ValueError(broken)
         return self

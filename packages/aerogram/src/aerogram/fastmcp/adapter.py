@@ -35,12 +35,12 @@ from aerogram.fastmcp.handlers import (
     NOTHING,
     Hearing,
     Own,
-    asked_inside,
     explain,
     fault,
     giving_own_value,
     own_value,
-    said,
+    read_result,
+    tell_inside,
 )
 from aerogram.fastmcp.resources import archive_template, reading, unreadable
 from aerogram.flags import Flags
@@ -226,12 +226,12 @@ class _Replies(Transform):
         if tool is None:
             return None
         await note_outermost(self._server)
-        return await self.handed_out(tool)
+        return await self.hand_out(tool)
 
-    async def handed_out(self, tool: Tool) -> Tool:
+    async def hand_out(self, tool: Tool) -> Tool:
         """A tool as it is handed out to whoever calls it."""
         if not self._is_own(tool) and await is_asked_inside(self._server):
-            return asked_inside(self._server, tool)
+            return tell_inside(self._server, tool)
         copy = self._replying(tool)
         return kept_further_out(copy) if LISTENED_TO.get() is self._server else copy
 
@@ -299,7 +299,7 @@ class _Replies(Transform):
     def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
         service, own = self._service, giving_own_value(tool)
         output = Output.of(tool.return_type, self._forms.registry) if self._normalizes else None
-        outputs = tool.output_schema if output is None else _listed(output)
+        outputs = tool.output_schema if output is None else _list_schema(output)
         profile = service.listing.profile(
             tool.name,
             inputs=tool.parameters,
@@ -348,28 +348,28 @@ class _Replies(Transform):
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
-            return await self._answered_besides(profile, tool, None, error)
+            return await self._answer_besides(profile, tool, None, error)
         caller = await self._caller(tool, principal)
         if asked is not None:
             caller = caller._replace(meta=asked.meta, extensions=asked.extensions)
 
         async def handler(given: dict[str, Any]) -> Any:
             try:
-                outcome: Any = await keeping(self._offered(caller), call)(given)
+                outcome: Any = await keeping(self._offer_archive(caller), call)(given)
             except Exception as error:  # noqa: BLE001 - told apart there
                 in_own_words = self._service.shows_errors(CURRENT.get().contract)
                 explain(error, tool, profile.parameters, in_own_words=in_own_words)
             value = own_value(outcome)
             if type(value) is tuple:
-                value = self._parted(value, tool)
+                value = self._part(value, tool)
             is_bare = CURRENT.get().contract.speaker.name == "bare"
             if value is not NOTHING or is_bare or not self._says_more(outcome):
                 return outcome if value is NOTHING else value
             finished.append(outcome)
-            return said(outcome, tool)
+            return read_result(outcome, tool)
 
         def convert(value: Any, data: Any) -> dict[str, Any] | None:
-            return _unchanged(finished[0], data) if finished else self._converted(tool, value, data)
+            return _keep_result(finished[0], data) if finished else self._convert(tool, value, data)
 
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         if isinstance(sent, _UNTOUCHED):
@@ -381,7 +381,7 @@ class _Replies(Transform):
             turn.finished.append(result)
         return result
 
-    def _parted(self, value: Any, tool: Tool) -> Any:
+    def _part(self, value: Any, tool: Tool) -> Any:
         """A pair as a reply that has both halves, unless FastMCP or an annotation has the say about it."""
         contract = CURRENT.get().contract
         is_theirs = contract.speaker.name == "bare" and not self._normalizes
@@ -389,7 +389,7 @@ class _Replies(Transform):
             return value
         return split_pair(value, contract)
 
-    def _converted(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
+    def _convert(self, tool: Tool, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: FastMCP's own, and the documented one for what FastMCP does not know."""
         if self._normalizes:
             return documented_result(value, data, self._forms, tool.return_type)
@@ -398,7 +398,7 @@ class _Replies(Transform):
             return own
         return documented_result(value, data, self._forms)
 
-    def _offered(self, caller: Caller) -> Keeper | None:
+    def _offer_archive(self, caller: Caller) -> Keeper | None:
         """The archive of this contract for those of mounted servers, whose own a client may not reach."""
         name, archive = self._service.offer.retrieve, caller.archive or self._service.contract.archive
         return None if name is None or archive is None else Keeper(caller.retrieve or name, archive)
@@ -423,7 +423,9 @@ class _Replies(Transform):
         """The result of a call that was answered before it came to a tool of ours, or after."""
         if not self._says_more(result) or await self._server.get_tool(name) is None:
             return result
-        return await self._besides(name, lambda tool: (said(result, tool), lambda _, data: _unchanged(result, data)))
+        return await self._besides(
+            name, lambda tool: (read_result(result, tool), lambda _, data: _keep_result(result, data))
+        )
 
     async def _besides(self, name: str, outcome_for: Callable[[Tool], tuple[Any, Any]]) -> ToolResult:
         tool = await self._server.get_tool(name)
@@ -435,10 +437,10 @@ class _Replies(Transform):
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
-            return await self._answered_besides(profile, tool, None, error)
-        return await self._answered_besides(profile, tool, principal, *outcome_for(tool))
+            return await self._answer_besides(profile, tool, None, error)
+        return await self._answer_besides(profile, tool, principal, *outcome_for(tool))
 
-    async def _answered_besides(
+    async def _answer_besides(
         self, profile: Profile, tool: Tool, principal: str | None, outcome: Any, convert: Any = None
     ) -> ToolResult:
         caller = await self._caller(tool, principal)
@@ -453,7 +455,7 @@ def _controls(tool: Tool, service: Service) -> Controls | None:
     return Controls() if tool.task_config.supports_tasks() else None
 
 
-def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:
+def _keep_result(result: ToolResult, data: Any) -> dict[str, Any] | None:
     """A result that was made further in, unless its text is longer than that of its data, which was measured."""
     texts = sum(len(block.text) for block in result.content if block.type == "text")
     if texts > len(data if isinstance(data, str) else dumps(data).decode()):
@@ -463,7 +465,7 @@ def _unchanged(result: ToolResult, data: Any) -> dict[str, Any] | None:
     return found if structured is None else {**found, "structuredContent": structured}
 
 
-def _listed(output: Output) -> dict[str, Any] | None:
+def _list_schema(output: Output) -> dict[str, Any] | None:
     """The schema of the normaliser, with FastMCP's mark where the value is in a box."""
     schema = output.for_version()
     return {**schema, "x-fastmcp-wrap-result": True} if schema and output.is_boxed else schema
@@ -580,7 +582,7 @@ class LateTools(Transform):
     async def get_tool(self, name: str, call_next: Any, *, version: Any = None) -> Tool | None:
         """A tool as one that answers."""
         tool: Tool | None = await call_next(name, version=version)
-        return tool if tool is None or _is_answering(tool) else await self._replies.handed_out(tool)
+        return tool if tool is None or _is_answering(tool) else await self._replies.hand_out(tool)
 
 
 def _is_answering(tool: Tool) -> bool:
@@ -671,7 +673,7 @@ _ASKED: Final = "aerogram_asked"
 _OWN_META: Final = (EXTENSION, "traceparent", "tracestate")
 
 
-def _asked_for() -> dict[str, Any]:
+def _read_asked() -> dict[str, Any]:
     """What the request asks for that is being answered, as an argument that any worker can read."""
     request = fastmcp_request_ctx.get()
     if request is None:
@@ -692,7 +694,7 @@ def in_the_background(handler: Callable[..., Any], run: Callable[..., Awaitable[
         return await run(Asked(*(part if isinstance(part, Mapping) else {} for part in parts)), *given, **values)
 
     # The task's arguments are validated by this signature when it is created, within the request.
-    filled_in = Annotated[Any, pydantic.Field(default_factory=_asked_for)]
+    filled_in = Annotated[Any, pydantic.Field(default_factory=_read_asked)]
     added = inspect.Parameter(_ASKED, inspect.Parameter.KEYWORD_ONLY, annotation=filled_in)
     signature = inspect.signature(handler)
     others = list(signature.parameters.values())

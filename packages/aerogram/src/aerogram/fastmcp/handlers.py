@@ -73,13 +73,13 @@ __all__ = [
     "Hearing",
     "Meant",
     "Own",
-    "asked_inside",
     "explain",
     "fault",
     "giving_own_contents",
     "giving_own_value",
     "own_value",
-    "said",
+    "read_result",
+    "tell_inside",
 ]
 
 Run = Callable[..., Awaitable[Any]]
@@ -103,7 +103,7 @@ def own_value(outcome: Any) -> Any:
     return outcome.own if isinstance(outcome, (_Told, _ToldRead)) else NOTHING
 
 
-def said(result: ToolResult, tool: Tool) -> Any:
+def read_result(result: ToolResult, tool: Tool) -> Any:
     """What a result says of which nothing but the result is left; a failure, or a picture, says what it is itself."""
     if result.is_error or any(block.type != "text" for block in result.content):
         return result
@@ -125,7 +125,7 @@ class _Told(ToolResult):
     _made: Any = pydantic.PrivateAttr()
 
     def __init__(self, tool: Tool, value: Any) -> None:
-        made = _made_of(tool, value)
+        made = _make(tool, value)
         # past the base class, which would serialise everything once more
         super(ToolResult, self).__init__(**made)
         self._own, self._made = value, (self.content, self.structured_content)
@@ -137,7 +137,7 @@ class _Told(ToolResult):
         return self._own if is_as_made else NOTHING
 
 
-def _made_of(tool: Tool, value: Any) -> dict[str, Any]:
+def _make(tool: Tool, value: Any) -> dict[str, Any]:
     said = value.reply if isinstance(value, ResumablePage) else value
     try:
         made = _data_alone(said) if isinstance(said, Reply) else tool.convert_result(value)
@@ -208,7 +208,7 @@ def _telling(tool: Tool) -> Tool:
     return copy
 
 
-def asked_inside(server: FastMCP[Any], tool: Tool) -> Tool:
+def tell_inside(server: FastMCP[Any], tool: Tool) -> Tool:
     """A tool as FastMCP has it, for a handler that calls it: what it gives and raises can be given on as it was."""
     # that of a mounted server is told there
     return tool if isinstance(tool, FastMCPProviderTool) else _meaning_all(server, _telling(tool), tool)
@@ -383,6 +383,8 @@ def fault(
         schema = getattr(component, "parameters", None)
         listed = {**schema, "properties": parameters} if isinstance(schema, Mapping) and parameters else schema
         return _naming_what_there_is(error.__cause__, listed)
+    if isinstance(error, pydantic.ValidationError):  # of arguments it would be FastMCP's own
+        error = _crash(error)
     is_transformed = isinstance(component, TransformedTool)
     if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
         return ValidationFailed(str(error))
@@ -390,6 +392,13 @@ def fault(
     if meaning is None:
         return error if in_own_words else _upstream_fault(error)
     return meaning(str(error))
+
+
+def _crash(error: Exception) -> Exception:
+    """What a handler made wrongly, which is no fault of its caller."""
+    crash = RuntimeError("a handler made something that is not valid")
+    crash.__cause__ = error
+    return crash
 
 
 def _naming_what_there_is(error: Exception, schema: Any) -> Exception:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from aerogram.errors import MissingExtra, QuotaExceeded, RateLimited, Unavailable
-from aerogram.reply import Notice, RateLimit, Reply, utc_timestamp
+from aerogram.reply import Notice, RateLimit, utc_timestamp
 
 if TYPE_CHECKING:
     from aerogram.limits.counters import Counters, QuotaCount
@@ -278,13 +278,6 @@ class Limits:
             except Unavailable as error:
                 log.warning("%d units could not be settled: %s", more, error)
         return allowance
-
-    async def bill(self, allowance: Allowance, reply: Reply[Any]) -> None:
-        """Charge what a reply says that it cost, and nothing for a failure; otherwise it is what was expected."""
-        said = None if reply.telemetry is None else reply.telemetry.billable_units
-        units = 0 if reply.problem is not None else said
-        if units is not None:
-            await self.settle(allowance, units)
 
     async def usage(self, principal: str | None, tool: str | None = None) -> tuple[QuotaUsage, ...]:
         """What a principal has used of its quotas: those over all tools, or those that hold for one tool."""

@@ -3,6 +3,7 @@
 python evaluation.py EXPRESSION < value.json > found.json
 """
 
+import json
 import sys
 
 PROCESSOR_SECONDS = 2
@@ -24,18 +25,25 @@ def limit() -> None:
 def main() -> int:
     """Evaluate the expression of the command line on the value of standard input."""
     import jmespath
-    import orjson
 
-    value = orjson.loads(sys.stdin.buffer.read())
+    sys.set_int_max_str_digits(0)  # numbers come from an archive that has limits of its own
+    value = json.loads(sys.stdin.buffer.read())
     limit()
     try:
-        found = jmespath.search(sys.argv[1], value)
-        body = orjson.dumps(found)
-    except (jmespath.exceptions.JMESPathError, TypeError) as error:
+        query = jmespath.compile(sys.argv[1])
+    except RecursionError:
+        sys.stderr.write("it is nested too deep")
+        return WRONG
+    except jmespath.exceptions.JMESPathError as error:
         sys.stderr.write(" ".join(str(error).split())[:400])
         return WRONG
+    try:
+        body = json.dumps(query.search(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     except (MemoryError, RecursionError):
         return TOO_LARGE
+    except Exception as error:  # noqa: BLE001 - a step of zero, a number without end: what the expression asks cannot be
+        sys.stderr.write(" ".join(str(error).split())[:400])
+        return WRONG
     if len(body) > LARGEST:
         return TOO_LARGE
     sys.stdout.buffer.write(body)

@@ -47,6 +47,8 @@ def sanitize_blocks(
 ) -> tuple[list[dict[str, Any]], tuple[Notice, ...]]:
     """Content blocks with their texts clean, and what there is to say about it, for whoever has a place for it."""
     shown = [dict(block) for block in blocks]
+    if not steps:  # nothing is read that nobody asked to look at, and so nothing is written anew
+        return shown, ()
     texts = {at: text for at, block in enumerate(shown) if isinstance(text := _inner(block).get("text"), str)}
     read = [_read(text) for text in texts.values()]
     try:

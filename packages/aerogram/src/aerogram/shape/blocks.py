@@ -80,11 +80,21 @@ def fit_blocks(blocks: Sequence[Block], room: int, scale: Scale, keeping: Keepin
     if scale.counts_media:
         texts = sum(scale.of_text(_text(block)) for block in blocks)
         shown, referred = refer_media(shown, max(room - texts, 0), is_kept=keeping.is_kept)
+    everything = Content.of_json(list(blocks))
+    if _are_many(shown, room, scale, keeping):
+        begun = _beginning(shown, room, scale, keeping, everything)
+        if len(begun) > 1:
+            return begun, (*referred, Leftover(WHOLE, everything))
     shown, cut = _cut_texts(shown, room, scale, keeping)
     if scale.weigh(shown) <= room:
         return shown, (*referred, *cut)
-    everything = Content.of_json(list(blocks))
     return _beginning(shown, room, scale, keeping, everything), (*referred, *cut, Leftover(WHOLE, everything))
+
+
+def _are_many(blocks: Sequence[Block], room: int, scale: Scale, keeping: Keeping) -> bool:
+    """Whether a word behind each text that is cut would take much of the room, so that the first are better whole."""
+    texts = [text for text in map(_text, blocks) if text]
+    return bool(texts) and 2 * len(texts) * scale.of_text(_mark_cut(keeping, Content.of_text(texts[0]), 1, 0)) > room
 
 
 def _text(block: Block) -> str:

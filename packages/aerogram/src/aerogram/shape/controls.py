@@ -49,7 +49,7 @@ CONTROLS: Final[Mapping[str, Mapping[str, Any]]] = {name: _schema(name) for name
 _UNLISTED: Final = frozenset({"minimum", "maximum"})
 
 
-def _listed(control: Mapping[str, Any]) -> dict[str, Any]:
+def _list_control(control: Mapping[str, Any]) -> dict[str, Any]:
     """A control as every tool lists it again: its bounds are checked, and told to whoever breaks them."""
     unlisted = _UNLISTED | {"type"} if "enum" in control else _UNLISTED
     return {name: part for name, part in control.items() if name not in unlisted}
@@ -72,7 +72,7 @@ class Controls:
 
     def extend(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The input schema of a tool with the controls in it."""
-        added = {name: _listed(CONTROLS[name]) for name in self.names}
+        added = {name: _list_control(CONTROLS[name]) for name in self.names}
         return {**schema, "properties": {**schema.get("properties", {}), **added}}
 
     def split(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -26,10 +26,10 @@ __all__ = [
     "Announced",
     "Facts",
     "Outline",
-    "announced_in",
     "cell",
     "choose_facts",
     "count_digest",
+    "find_announced",
     "is_identifier",
     "is_moment",
     "is_state",
@@ -86,7 +86,7 @@ class Facts:
         """The facts of a record; whatever is no record is shown as it is."""
         if not isinstance(record, dict):
             return record
-        announced = announced_in(record)
+        announced = find_announced(record)
         gone = () if announced is None else (announced.member, announced.type_member)  # a half of it is of no type
         wanted = [name for name in self.columns if name not in gone]
         cells = ((name, cell(record[name])) for name in record if name in wanted)
@@ -204,9 +204,9 @@ def _by_worth(survey: Mapping[str, _Column], count: int) -> Iterable[_Column]:
     yield from named or _first(survey, _DESCRIPTIONS, lambda one: str in one.kinds) or _first_words(varied)
     plain = [column for column in varied if not column.is_opaque]
     few_valued = [one for one in plain if one.is_few_valued]
-    yield from _named(few_valued, _STATES)
+    yield from _pick(few_valued, _STATES)
     yield from few_valued
-    yield from _named(plain, _PEOPLE)
+    yield from _pick(plain, _PEOPLE)
     yield from (
         _first({one.name: one for one in plain}, _DATES, lambda one: one.is_date or one.holds_numbers)
         or [one for one in plain if one.is_date][:1]
@@ -240,7 +240,7 @@ def _first(survey: Mapping[str, _Column], names: Sequence[str], takes: Callable[
     return [survey[name] for name in names if name in survey and takes(survey[name])][:1]
 
 
-def _named(columns: Iterable[_Column], names: Sequence[str]) -> list[_Column]:
+def _pick(columns: Iterable[_Column], names: Sequence[str]) -> list[_Column]:
     known = {column.name: column for column in columns}
     return [known[name] for name in names if name in known]
 
@@ -514,7 +514,7 @@ class Announced(NamedTuple):
             return  # it was no digest
 
 
-def announced_in(record: Mapping[str, Any]) -> Announced | None:
+def find_announced(record: Mapping[str, Any]) -> Announced | None:
     """What a record announces and holds, if only a program reads it."""
     type_member = next((name for name in _TYPES if name in record), None)
     if type_member is None:
@@ -539,13 +539,13 @@ def _smaller_digests(digest: dict[str, Any]) -> Iterator[str]:
     ranked = sorted(snippets, key=lambda one: -one["relevance_score"])
     for count in reversed(range(max(len(points), len(snippets)))):
         best = [one for one in snippets if one in ranked[:count]]
-        yield _recounted(digest, key_points=points[:count], evidence_snippets=best)
+        yield _recount(digest, key_points=points[:count], evidence_snippets=best)
     for limit in SHORT_SUMMARIES:
         if len(digest["summary"]) > limit:
-            yield _recounted(digest, key_points=[], evidence_snippets=[], summary=clip(digest["summary"], limit))
+            yield _recount(digest, key_points=[], evidence_snippets=[], summary=clip(digest["summary"], limit))
 
 
-def _recounted(digest: dict[str, Any], **changes: Any) -> str:
+def _recount(digest: dict[str, Any], **changes: Any) -> str:
     """The digest with these changes, and with its own size."""
     return dumps(count_digest({**digest, **changes}, lambda told: dumps(told).decode())).decode()
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import InvalidFields, ValidationFailed
 from aerogram.identity import Names, id_member
-from aerogram.shape.facts import announced_in
+from aerogram.shape.facts import find_announced
 from aerogram.shape.text import clip, whole_characters
 
 __all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "in_mode", "select", "select_in", "snippet"]
@@ -131,7 +131,7 @@ def _show_record(record: Record, mode: Mode, shared: str | None) -> Record:
 
 def _without_long_content(record: Record, mode: Mode) -> Record:
     """The record without what must not be shortened, and without the name of its type."""
-    announced = announced_in(record)
+    announced = find_announced(record)
     if announced is None or len(announced.text) <= _STRING_LENGTHS[mode]:
         return record
     return {key: value for key, value in record.items() if key not in (announced.type_member, announced.member)}

@@ -31,7 +31,7 @@ class Mold:
     @classmethod
     def of(cls, schema: Mapping[str, Any] | None) -> Mold:
         """The mold of a schema; without one, anything goes."""
-        return cls(schema, schema)._resolved() if schema else ANYTHING
+        return cls(schema, schema)._resolve() if schema else ANYTHING
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -75,9 +75,9 @@ class Mold:
         return self._at(self.schema.get("items"))
 
     def _at(self, schema: Any) -> Mold:
-        return Mold(schema, self.root)._resolved() if isinstance(schema, Mapping) and schema else ANYTHING
+        return Mold(schema, self.root)._resolve() if isinstance(schema, Mapping) and schema else ANYTHING
 
-    def _resolved(self) -> Mold:
+    def _resolve(self) -> Mold:
         """Follow references inside the schema, and into what may also be null; elsewhere the value is kept whole."""
         schema, kept_whole = self.schema, Mold({"allOf": ()}, self.root)
         for _ in range(20):

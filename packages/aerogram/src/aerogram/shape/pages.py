@@ -27,11 +27,11 @@ __all__ = [
     "Rows",
     "Window",
     "has_longer_list",
-    "packed",
+    "pack",
     "rows_of",
     "take",
     "take_async",
-    "unpacked",
+    "unpack",
 ]
 
 DEFAULT_SIZE: Final = 10
@@ -233,7 +233,7 @@ async def _take_from(source: AsyncIterable[Any], window: Window, key: Key | None
 _KEPT: Final = "aerogram_page"
 
 
-def packed(page: ResumablePage) -> Reply[Any]:
+def pack(page: ResumablePage) -> Reply[Any]:
     """A reply that a store can keep: the cursors that go on inside of a page, and what it asks for, are in it."""
     reply, rows = page.reply, rows_of(page.reply.data)
     kept: dict[str, Any] = {
@@ -247,7 +247,7 @@ def packed(page: ResumablePage) -> Reply[Any]:
     return reply.replace(extra={**(reply.extra or {}), _KEPT: said}) if said else reply
 
 
-def unpacked(reply: Reply[Any]) -> Reply[Any] | ResumablePage:
+def unpack(reply: Reply[Any]) -> Reply[Any] | ResumablePage:
     """What was packed."""
     extra = dict(reply.extra or {})
     if _KEPT not in extra:

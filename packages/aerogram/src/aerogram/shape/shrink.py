@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 from aerogram.jsontext import dumps, pointer_of
-from aerogram.shape.facts import announced_in
+from aerogram.shape.facts import find_announced
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, missing_after
@@ -143,7 +143,7 @@ def _shrink_map(members: dict[str, Any], room: float, price: Price) -> dict[str,
 def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold, *, inside: bool) -> dict[str, Any]:
     if inside and len(record) > _FEW and len(record) * LEAST > room and mold.takes({}):
         return _shrink_map(record, room, price)
-    announced = announced_in(record)
+    announced = find_announced(record)
     costs = {name: price(dumps({name: value}).decode()) for name, value in record.items()}
     left, shown = room, dict(record)
     for count, name in enumerate(sorted(costs, key=costs.__getitem__)):
