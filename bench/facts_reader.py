@@ -58,7 +58,13 @@ def see(data, read, *, words=(), outline=None, partial=False):
     elif marks or is_cut(data) or (partial and not LESS.search(said)):
         missing = None
     named = {name: _number(total) - _number(shown) for name, shown, total in MEMBERS.findall(said)}
+    rows = [_without_value(row) if row.get("member") in named else row for row in rows]
     return Seen(rows, missing, outline or {}, {**named, **marks}, names_cuts=bool(named) and not OTHERS.search(said))
+
+
+def _without_value(row):
+    """A member of a record that is not whole, as the reply says."""
+    return {name: held for name, held in row.items() if name != "value"}
 
 
 def _number(text):

@@ -64,7 +64,10 @@ def _payload(result, one):
     told = held.get(ACCOUNT)
     account = None if told is None else Account(told["note"], told.get("left_out"))
     held = {name: value for name, value in held.items() if name != ACCOUNT}
-    return held["result"] if not isinstance(one.value, dict) and held.keys() == {"result"} else held, account
+    if isinstance(one.value, dict) or held.keys() != {"result"}:
+        return held, account
+    is_text = isinstance(held["result"], str)  # which says itself what it lacks
+    return split_account(held["result"]) if is_text else (held["result"], account)
 
 
 def envelope(result, one):

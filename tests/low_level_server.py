@@ -26,6 +26,12 @@ ROWS = [{"id": f"row-{number}", "title": f"Row {number}", "text": "some words " 
 REPORT = "\n\n".join(f"Section {number}. " + "We measured this and that. " * 30 for number in range(60))
 PIXEL = "iVBORw0KGgo="
 TEXT = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+CELLS = {"Sheet1": {f"C{number}": f"note {number} and some words" for number in range(400)}}
+CELLS_SCHEMA = {
+    "type": "object",
+    "properties": {"matches": {"additionalProperties": {"additionalProperties": {"type": "string"}, "type": "object"}}},
+    "required": ["matches"],
+}
 LETTER_SCHEMA = {"type": "object", "properties": {"letter": {"type": "string"}}, "required": ["letter"]}
 ROWS_SCHEMA = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
 NAMES = (
@@ -81,6 +87,7 @@ HANDLERS = {
         content=[types.ImageContent(type="image", data=PIXEL, mime_type="image/png")]
     ),
     "letter": lambda _: said(REPORT, structured_content={"letter": REPORT}),
+    "cells": lambda _: said(json.dumps({"matches": CELLS}), structured_content={"matches": CELLS}),
     "refuse": lambda _: said("Invalid arguments for tool refuse", is_error=True),
     "raw": lambda _: {"content": [{"type": "text", "text": "a plain dictionary"}], "resultType": "complete"},
 }
@@ -95,7 +102,7 @@ async def list_tools(_, params):
             name=name,
             description=f"Show {name}",
             input_schema=TEXT if name in ("echo", "refuse") else {"type": "object"},
-            output_schema={"rows": ROWS_SCHEMA, "letter": LETTER_SCHEMA}.get(name),
+            output_schema={"rows": ROWS_SCHEMA, "letter": LETTER_SCHEMA, "cells": CELLS_SCHEMA}.get(name),
         )
         for name in shown
     ]

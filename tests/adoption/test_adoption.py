@@ -56,5 +56,5 @@ def test_libraries_that_are_too_old_are_told_so_in_one_line(tmp_path):
     )
     result, fastmcp, sdk = found.stdout.splitlines()
     assert "'isError': True" in result
-    assert "fastmcp>=4.1" in fastmcp and "2.14.7 is installed" in fastmcp and "aerogram wrap" in fastmcp
+    assert "fastmcp>=4.0.11" in fastmcp and "2.14.7 is installed" in fastmcp and "aerogram wrap" in fastmcp
     assert "mcp>=2.2" in sdk and "1.30.0 is installed" in sdk and "aerogram wrap" in sdk

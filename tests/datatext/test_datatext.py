@@ -91,6 +91,9 @@ def test_a_part_of_a_table_has_the_columns_that_are_shown():
 
 def test_an_object_that_says_a_thing_twice_stays_a_text():
     assert read_data(['{"a": 1, "a": 2}']) is None
+    assert read_data(['{"a"  : 1, "a"  : 2}']) is None
+    assert read_data(['{"a": "\\u0022:", "b": {"c": 1, "c": 2}}']) is None
+    assert read_data(['{"a"  : 1, "b"\n: "\\u0022:"}']).value == {"a": 1, "b": '":'}
     assert read_data(['{"a": "\\": ", "b": 1}']).value == {"a": '": ', "b": 1}
 
 

@@ -6,19 +6,19 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
 from gateway.conftest import behind
+from programs import start_program
 
 
 class Wire:
     """A client that writes lines."""
 
     def __init__(self, era, *options, server=None):
-        words = [sys.executable, "-m", "aerogram", "wrap", *options, "--", *(behind(era) if server is None else server)]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        words = ["wrap", *options, "--", *(behind(era) if server is None else server)]
+        self.process = start_program(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def send(self, **message):
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")

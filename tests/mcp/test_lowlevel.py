@@ -100,6 +100,14 @@ async def test_a_text_that_structured_content_repeats_stays_a_text():
         assert text_of(letter)[:200] == REPORT[:200] and letter.structured_content == {"letter": text_of(letter)}
 
 
+async def test_what_no_schema_seems_to_spare_is_cut_where_the_schema_still_holds():
+    async with talk(build()) as client:
+        cells = await client.call_tool("cells", {})
+        assert not cells.is_error and COUNT(json.dumps(cells.structured_content)) < 2_500
+        assert 50 < len(cells.structured_content["matches"]["Sheet1"]) < 400
+        assert "retrieve(hash=" in text_of(cells)
+
+
 async def test_a_failure_that_was_finished_further_in_shows_a_call_that_would_be_valid():
     async with talk(build()) as client:
         missing = text_of(await client.call_tool("refuse", {}))

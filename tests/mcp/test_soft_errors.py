@@ -19,7 +19,7 @@ ERRORS = [
     ({"statusCode": 503, "error": "Service Unavailable", "message": "later"}, "UNAVAILABLE"),
     ({"success": False, "message": "Permission denied"}, "FORBIDDEN"),
     ({"ok": False, "error": "not_found"}, "NOT_FOUND"),
-    ({"errors": [{"message": "Unknown column"}]}, "TOOL_ERROR"),
+    ({"errors": [{"message": "Unknown column"}]}, "NOT_FOUND"),
     ("Error: file not found: a.txt", "NOT_FOUND"),
     ("Error executing query: syntax error at or near SELEC", "VALIDATION_ERROR"),
     ("ValueError: invalid literal for int()", "VALIDATION_ERROR"),

@@ -457,7 +457,8 @@ def test_a_heavy_envelope_is_lightened_and_kept() -> None:
     assert SIZER(fitted) <= 500
     assert fitted.page == Page(cursor="abc", has_more=True)
     assert fitted.data
-    assert not fitted.citations  # what a reply says about itself goes first, and is not kept
+    left = 30 - len(fitted.citations)  # what has no room beside the rows is counted, and not kept
+    assert left > 20 and fitted.notices[0].message == f"{left} of 30 citations left out"
     assert dict(leftovers)["envelope"].value()["extra"] == {"trace": WORDS * 50}
 
 

@@ -150,6 +150,11 @@ def return_error() -> StandardError:
     return StandardError.not_found("no program UNI-9")
 
 
+def fail_in_short() -> dict:
+    error = {"code": "NOT_FOUND", "user_message": "There is none.", "developer_message": "no program UNI-9"}
+    return {"status": "error", "results": [], "error": {**error, "retryable": False}}
+
+
 def contradict() -> StandardResponse[dict]:
     return StandardResponse.partial(PROGRAMS[:3], warnings=[])
 
@@ -198,6 +203,15 @@ def all_programs() -> StandardResponse[dict]:
     return StandardResponse.rich(PROGRAMS)
 
 
+def all_cited() -> StandardResponse[dict]:
+    return StandardResponse.rich(
+        PROGRAMS,
+        query_echo=QueryEcho(normalized_input={"q": "IT導入"}, applied_filters={"tier": ["S"]}),
+        citations=[Citation(source_id=f"src-{at}", field_paths=[f"/results/{at}/title"]) for at in range(60)],
+        suggested_actions=[SuggestedAction(tool="get_program", args={"unified_id": "UNI-1"})],
+    )
+
+
 CONSTRUCTORS = (
     *("rate_limited", "unauthorized", "forbidden", "not_found", "bad_request", "license_gate_blocked"),
     *("quota_exceeded", "integrity_error", "internal"),
@@ -209,7 +223,7 @@ HANDLERS = (
     *(sample, say_everything, rows, rich, sparse, empty, partial, failed, failed_on_the_wire, fail, fail_in_words),
     *(give_rows, give_record, give_number, search, raise_not_found, raise_rate_limited, raise_later_code),
     *(raise_unexpected, all_programs, name_meta, add_member, typed_programs, cite_nothing, offset_page, return_error),
-    *(contradict, *FOR_TOOLS),
+    *(contradict, fail_in_short, all_cited, *FOR_TOOLS),
 )
 CALLS = {
     **{handler.__name__: (handler, {}) for handler in HANDLERS if not handler.__code__.co_argcount},
@@ -222,6 +236,6 @@ CALLS = {
 """What is asked of every server, each under its name: a handler, and its arguments."""
 FAILING = {
     *("failed", "failed_on_the_wire", "fail_in_words", "wrapped_failure", "raise_not_found", "raise_rate_limited"),
-    *("raise_later_code", "raise_unexpected", "search badly", "return_error", "contradict"),
+    *("raise_later_code", "raise_unexpected", "search badly", "return_error", "contradict", "fail_in_short"),
     *(name for name in CALLS if name.startswith("fail ")),
 }

@@ -96,7 +96,7 @@ def test_the_old_shape_is_the_payload_alone(
     for name, result in calls(wire, framework, document, kind, era):
         told = [one.get("code") for one in result.notices]
         if (
-            name in FINISHED | OLD_SHAPES or "CONTROL_IGNORED" in told
+            name in FINISHED | OLD_SHAPES | {"fail_in_short"} or "CONTROL_IGNORED" in told
         ):  # what changes the shape is for the newer one alone
             continue
         reply = aerogram.read(usual[name].body)
@@ -651,6 +651,16 @@ def test_a_citation_of_nothing_is_told_of(wire: Recordings) -> None:
         ]
 
 
+def test_a_budget_leaves_the_question_and_the_way_on_and_counts_the_sources_that_have_no_room(wire: Recordings) -> None:
+    for body in bodies(wire, "standard-v2", "all_cited", "small"):
+        assert body["query_echo"]["normalized_input"] == {"q": "IT導入"}
+        assert body["query_echo"]["applied_filters"] == {"tier": ["S"]}
+        assert {"tool": "get_program", "args": {"unified_id": "UNI-1"}} in body["suggested_actions"]
+        told, shown = [one["message"] for one in body["warnings"]], len(body["results"])
+        left = shown - len(body["citations"])
+        assert 0 < shown < 60 and (f"{left} of {shown} citations left out" in told) == (left > 0)
+
+
 def test_a_page_by_offset_is_read_as_rows(wire: Recordings) -> None:
     for body in bodies(wire, "standard-v2", "offset_page"):
         assert (body["status"], body["results"]) == ("rich", DOCUMENTS["standard-v2"].PROGRAMS[10:15])
@@ -795,6 +805,8 @@ def test_vendor_cap(wire: Recordings, row: Requirement) -> None:
     mode = {"VendorInfoPreview": "preview", "VendorInfoFull": "full"}[row["model"]]
     for body in bodies(wire, "knowledge-1.0", f"vendor {mode}"):
         assert len(body["results"][row["field"]]) == row["cap"]
+        assert (body["_metadata"]["status"], body["warnings"][0]["code"]) == ("partial", "PARTIAL_RESULTS")
+        assert row["field"] in body["warnings"][0]["message"]
 
 
 @rows("KNW-FIELD-", column="modes")

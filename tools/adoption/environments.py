@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,8 @@ class Server:
     big: dict[str, Any]
     failure: dict[str, Any]
     before: tuple[dict[str, Any], ...] = ()
+    more: tuple[dict[str, Any], ...] = ()
+    """Further calls with right answers, each so many `times`, with the number of the time in the place of {n}."""
     env: dict[str, str] = field(default_factory=dict)
     is_stateful: bool = False
     """Whether the same call gives another answer each time."""
@@ -104,6 +107,8 @@ def furnish(work: Path) -> Path:
     work.mkdir(parents=True, exist_ok=True)
     (work / "report.txt").write_text(_report(), encoding="utf-8")
     (work / "small.txt").write_text("A short note.\nIn two lines.\n", encoding="utf-8")
+    (work / "server.log").write_text(_log(), encoding="utf-8")
+    (work / "states.json").write_text(_states(), encoding="utf-8")
     for number in range(200):
         folder = work / "tree" / f"part-{number % 10}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,6 +129,17 @@ def furnish(work: Path) -> Path:
 
 def _report() -> str:
     return "\n\n".join(f"Section {n}\n\n" + f"In part {n} we measured {n * 7} samples. " * 12 for n in range(120))
+
+
+def _log() -> str:
+    """What a server has written down, errors among it."""
+    lines = (f"2026-01-01T00:00:{n:02} {'ERROR disk is full' if n % 7 == 0 else 'INFO done'}" for n in range(60))
+    return "\n".join(lines)
+
+
+def _states() -> str:
+    """How some jobs went; none of that is an answer that failed."""
+    return json.dumps([{"job": n, "status": 500 if n % 5 == 0 else 200, "error": None} for n in range(20)])
 
 
 def _repository(folder: Path) -> None:

@@ -51,12 +51,12 @@ async def run(server: Server, work: Path) -> tuple[Side, Side]:
     """What a client sees without Aerogram, and with it: of one process, through two proxies that are asked by turns."""
     async with _start(server, work) as (plain, fitted):
         for call in server.before:
-            await _call(plain, server, work, call)
+            await call_tool(plain, server, work, call)
         before, after = await _list(plain), await _list(fitted)
         for name in CALLS:
             call = getattr(server, name)
-            before.add(name, await _call(plain, server, work, call))
-            after.add(name, await _call(fitted, server, work, call))
+            before.add(name, await call_tool(plain, server, work, call))
+            after.add(name, await call_tool(fitted, server, work, call))
         asked = AsyncClient(fitted, on_notice=lambda *_: None)
         if not server.is_stateful:
             tool, arguments = _split(server.place(work, server.big))
@@ -73,7 +73,7 @@ async def compare_times(server: Server, work: Path) -> dict[str, tuple[float, fl
             for _ in range(times):
                 for client, seconds in zip(clients, taken, strict=True):
                     began = time.perf_counter()
-                    await _call(client, server, work, getattr(server, name))
+                    await call_tool(client, server, work, getattr(server, name))
                     seconds.append(time.perf_counter() - began)
             found[name] = (median(taken[0]), median(taken[1]))
     return found
@@ -83,14 +83,15 @@ async def compare_times(server: Server, work: Path) -> dict[str, tuple[float, fl
 async def _start(server: Server, work: Path) -> AsyncIterator[tuple[Client[Any], Client[Any]]]:
     """Clients of two proxies of one server, one as it is and one with Aerogram; of two where it remembers calls."""
     async with AsyncExitStack() as stack:
-        inner = await stack.enter_async_context(Client(_transport(server, work)))
-        again = await stack.enter_async_context(Client(_transport(server, work))) if server.is_stateful else inner
+        inner = await stack.enter_async_context(Client(transport(server, work)))
+        again = await stack.enter_async_context(Client(transport(server, work))) if server.is_stateful else inner
         plain, fitted = create_proxy(inner), create_proxy(again)
         install(fitted, dialect="bare", budget=BUDGET, negotiate=None, archive=Archive.in_memory())
         yield await stack.enter_async_context(Client(plain)), await stack.enter_async_context(Client(fitted))
 
 
-def _transport(server: Server, work: Path) -> StdioTransport:
+def transport(server: Server, work: Path) -> StdioTransport:
+    """How to start a server and to talk with it."""
     command, *words = server.place(work, list(server.command))
     env = {**os.environ, **server.place(work, server.env)}
     return StdioTransport(command, words, env=env, cwd=str(work), log_file=work / f"{server.name}.log")
@@ -101,7 +102,8 @@ async def _list(client: Client[Any]) -> Side:
     return Side(sum(_COUNT(one.model_dump_json(by_alias=True, exclude_none=True)) for one in tools), len(tools))
 
 
-async def _call(client: Client[Any], server: Server, work: Path, call: dict[str, Any]) -> Any:
+async def call_tool(client: Client[Any], server: Server, work: Path, call: dict[str, Any]) -> Any:
+    """What a call comes to that is written down for a server."""
     tool, arguments = _split(server.place(work, call))
     return await client.call_tool(tool, arguments, raise_on_error=False)
 

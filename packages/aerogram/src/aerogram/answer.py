@@ -124,7 +124,8 @@ class Call:
     """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
-    data is sent when it is sent alone, `writer` what is sent in place of the data. `resource` tells
+    data is sent when it is sent alone, `suits` whether structured content is what its tool lists, `writer` what is sent
+    in place of the data. `resource` tells
     operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
     what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
     that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
@@ -153,6 +154,7 @@ class Call:
     opens_envelopes: bool = True
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
+    suits: Callable[[Any], bool] | None = None
     writer: Writer | None = None
     allowance: Allowance | None = None
     levers: Levers | None = None
@@ -213,6 +215,11 @@ class Call:
         """Whether its rows are shown as they are or not at all: in the mode that was asked for, or by a schema."""
         is_closed = self.payload is not None and self.payload.is_closed
         return is_closed or self.response_mode is not None or self.fields is not None
+
+    def still_suits(self, reply: Reply[Any]) -> bool:
+        """Whether a reply that was cut regardless of the schema is what its tool lists."""
+        sent = None if self.payload is None else self.payload.channels(reply).structured
+        return sent is not None and self.suits is not None and self.suits(sent)
 
     @property
     def is_ranked(self) -> bool:
@@ -609,6 +616,11 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
         among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
         shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
+    lengths = {} if kind is None else kind.lengths_of_cut(reply.data, shown, mode)
+    if lengths:
+        words = f"Only the first {' and '.join(lengths)} are shown in {mode} mode"
+        partial = Notice.of("PARTIAL_RESULTS", words, total_counts=lengths)
+        told = told.replace(status="partial" if told.status == "ok" else told.status, notices=(*told.notices, partial))
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)
     shown_ahead = ahead and (lambda: select_fields(ahead(), names, mode=mode, kind=kind))
@@ -731,6 +743,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         ahead=draft.ahead,
         is_near_told=not draft.is_archived,
         source=draft.source,
+        suits=call.still_suits if call.suits is not None and call.schema is not None else None,
     )
 
 

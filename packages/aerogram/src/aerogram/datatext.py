@@ -20,6 +20,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import orjson
+
 from aerogram.content import read_json
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps
@@ -85,13 +87,23 @@ def _read_json(text: str) -> DataText | None:
 def _loses_something(text: str, value: Any) -> bool:
     """Whether a value cannot be written as it stood there, such as two members of one name and numbers without end."""
     try:
-        written = dumps(value).decode()
-    except ContractError:  # too deep, or a number that is too long
+        written = _write(value)
+    except (ValueError, RecursionError):  # too deep, or a number that is too long
         return True
     if written.count("null") > text.count("null"):  # for what JSON has no number for
         return True
-    has_lost = _count_names(text) > _count_names(written)
-    return (has_lost or "\\u0022" in text) and _has_pairs_twice(text)
+    told, read = _count_names(text), _count_names(written)
+    if told > read:
+        return True
+    is_unsure = told < read or "\\u0022" in text  # more space before a colon, or quotes that are written otherwise
+    return is_unsure and _has_pairs_twice(text)
+
+
+def _write(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # an integer beyond 64 bits, or more levels than it takes
+        return dumps(value).decode()
 
 
 def _count_names(text: str) -> int:
@@ -215,6 +227,8 @@ def _read_markdown(text: str) -> DataText | None:
 
 def _markdown_cells(line: str) -> list[str]:
     inner = line.strip().removeprefix("|")
+    if "\\" not in inner:
+        return [cell.strip() for cell in inner.removesuffix("|").split("|")]
     inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
     return [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(inner)]
 

@@ -243,6 +243,7 @@ class Service:
             asked["apart"] = "client" if client is None else f"client {client.name}"
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
+            asked["suits"] = partial(conforms, schema=profile.own_schema)
             asked["opens_envelopes"] = self.offer.dialects != ("bare",)  # a server without one keeps its results
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
@@ -455,7 +456,7 @@ class Service:
             blocks, said = take_content(draft.reply, call.contract) if draft.reply.extra else (None, draft.reply)
             if draft.media and call.contract.speaker.name != "bare":
                 said = _tell_media(said, draft.media)
-            done = await self._finish(call, profile, draft._replace(reply=said))
+            done = await fit_media(call, await finish(call, draft._replace(reply=said)))
             is_whole = done.reply.problem is None and done.reply.data is said.data
             sent = self._write(call, profile, done, convert if is_whole else None)
             if call.observation is not None:
@@ -468,16 +469,6 @@ class Service:
             if call.observation is not None:
                 self._report(call.observation, call, failed, sent)
             return sent
-
-    async def _finish(self, call: Call, profile: Profile, draft: ReplyDraft) -> ReplyDraft:
-        """The finished reply; a payload of which the schema spares nothing is cut where it still is what that says."""
-        done = await fit_media(call, await finish(call, draft))
-        is_refused = done.reply.problem is not None and done.reply.problem.code == "TOKEN_LIMIT_EXCEEDED"
-        if not is_refused or draft.reply.problem is not None or call.payload is None or call.schema is None:
-            return done
-        looser = await fit_media(call, await finish(replace(call, schema=None), draft))
-        sent = None if looser.reply.problem is not None else call.payload.channels(looser.reply).structured
-        return done if sent is None or not conforms(sent, profile.own_schema) else looser
 
     async def _send_bare(
         self, call: Call, profile: Profile, outcome: Any, draft: ReplyDraft, convert: Conversion | None

@@ -12,10 +12,19 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from aerogram.codes import KIND_RULES, Kind, Severity, is_code
 from aerogram.dialects.protocol import (
+    KEY,
     Dialect,
     Envelope,
     Extension,
@@ -155,6 +164,16 @@ class MCPResponseEnvelope(BaseModel, Envelope, Generic[T]):
     warnings: list[ResponseWarning]
     error: ResponseError | None = None
     aerogram: Extension | None = None  # type: ignore[valid-type]  # built at run time
+
+    @property
+    def _metadata(self) -> ResponseMetadata:
+        """The same under the name that the document has for it."""
+        return self.metadata
+
+    @model_serializer(mode="wrap")
+    def _omit_ours(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What the document's own class lacks is there only if it says something."""
+        return {name: one for name, one in serialise(self).items() if one is not None or name not in ("error", KEY)}
 
     @model_validator(mode="after")
     def _check_request_id(self) -> Self:

@@ -159,7 +159,7 @@ class Meta(_Member):
 
 
 class StandardError(_Member, Envelope):
-    """One of nine errors, for the user and for the developer; returned alone, it is the failure."""
+    """One of nine errors, for the user and for the developer."""
 
     code: ErrorCode
     user_message: str
@@ -241,11 +241,7 @@ class StandardError(_Member, Envelope):
 
 
 class StandardResponse(_Member, Envelope, Generic[T]):
-    """The body of every answer; its problem stands under `error` on the wire.
-
-    The constructors take the members of the document by their names, those of `meta` also one by one, as in
-    `client_tag="…"`; any other name is a new member at the top, which the document permits.
-    """
+    """The body of every answer; its problem stands under `error` on the wire."""
 
     status: Status
     query_echo: QueryEcho
@@ -262,7 +258,8 @@ class StandardResponse(_Member, Envelope, Generic[T]):
     @model_validator(mode="after")
     def _check_status(self) -> Self:
         said = {name: getattr(self, name) for name in ("status", "results", "empty_reason", "warnings")}
-        broken = broken_rule({**said, "error": self.problem, "meta": {"billable_units": self.meta.billable_units}})
+        cost = self.meta.billable_units if "billable_units" in self.meta.model_fields_set else None
+        broken = broken_rule({**said, "error": self.problem, "meta": {"billable_units": cost}})
         if broken:
             raise ValueError(broken)
         return self
@@ -304,6 +301,10 @@ class StandardResponse(_Member, Envelope, Generic[T]):
 
     @classmethod
     def _build(cls, status: Status, results: Iterable[T], members: dict[str, Any]) -> Self:
+        """A response with the members of the document by their names, those of `meta` also one by one.
+
+        Any other name is a new member at the top, which the document permits.
+        """
         given = members.pop("meta", None) or {}
         known = given.model_dump() if isinstance(given, Meta) else dict(given)
         known |= {name: members.pop(name) for name in Meta.model_fields if name in members}

@@ -27,7 +27,6 @@ try:
     from fastmcp.resources import DirectoryResource, FileResource, ResourceContent, ResourceTemplate
     from fastmcp.resources import ResourceResult as Read
     from fastmcp.server.dependencies import fastmcp_request_ctx
-    from fastmcp.utilities.components import public_result_meta
     from mcp.shared.exceptions import MCPError
 except ImportError as error:
     raise MissingExtra("fastmcp", "fastmcp") from error
@@ -36,6 +35,16 @@ __all__ = ["archive_template", "reading", "unreadable"]
 
 _ASIDE = BareDialect()
 _ARCHIVE = ARCHIVE_TEMPLATE.partition("{")[0]
+
+
+def _public_meta(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What is said of a component, without FastMCP's own notes; FastMCP 4.0 has no function for it."""
+    told = dict(meta or {})
+    notes = told.pop("fastmcp", None)
+    if isinstance(notes, Mapping):
+        public = {name: value for name, value in notes.items() if not name.startswith("_")}
+        told |= {"fastmcp": public} if public else {}
+    return told or None
 
 
 class _Read(Read):
@@ -151,7 +160,7 @@ def _written(component: Any, uri: str, value: Any) -> Read:
     declared = None if component.mime_type == "text/plain" else component.mime_type
     result = normalize_resource_payload(uri, declared, value)
     sent = result.to_mcp() if isinstance(result, ResourceResult) else result
-    meta = public_result_meta(component.meta)
+    meta = _public_meta(component.meta)
     if meta:
         contents = [one.model_copy(update={"meta": {**meta, **(one.meta or {})}}) for one in sent.contents]
         sent = sent.model_copy(update={"contents": contents})

@@ -29,7 +29,19 @@ from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
 from aerogram.jsontext import dumps, pointer_of
-from aerogram.reply import LEFT_OUT, Action, Ahead, Fidelity, FidelityLevel, Notice, Page, QueryEcho, Reply, Resume
+from aerogram.reply import (
+    LEFT_OUT,
+    Action,
+    Ahead,
+    Citation,
+    Fidelity,
+    FidelityLevel,
+    Notice,
+    Page,
+    QueryEcho,
+    Reply,
+    Resume,
+)
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
@@ -143,6 +155,7 @@ def fit(
     ahead: Ahead | None = None,
     is_near_told: bool = True,
     source: str | None = None,
+    suits: Callable[[Reply[Any]], bool] | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -154,6 +167,7 @@ def fit(
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
+    Where the schema spares nothing, `suits` says whether a reply that was cut regardless still is what it promises.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -175,6 +189,9 @@ def fit(
         source,
     )
     fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduce()
+    if fitted is None and suits is not None:
+        loose = replace(fitting, mold=ANYTHING).reduce()
+        fitted = loose if loose is not None and suits(loose.reply) else None
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
     return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refuse(levers, hardest)
 
@@ -250,6 +267,8 @@ class _Fitting:
     code: str | None
     warns: bool
     source: str | None = None
+    citations: tuple[Citation, ...] = ()
+    """Those of the whole, of which there are as many as there is room for beside the rows."""
 
     # whole
 
@@ -302,13 +321,38 @@ class _Fitting:
         light = self._lean()
         if light is self.reply:
             return None
+        self.citations = self.reply.citations or self.citations
+        light = self._with_room_for_citations(light)
         if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
         light, size = count_itself(light, self.measure)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
+        if is_small and self.citations:
+            light = count_itself(self._with_citations(light), self.measure)[0]
         return Fitted(light, (), self.before) if is_small else None
+
+    def _with_room_for_citations(self, light: Reply[Any]) -> Reply[Any]:
+        """The reply with what may have to be said about its citations, until it is known how many fit."""
+        return light.replace(notices=(_UNCITED, *light.notices)) if self.citations else light
+
+    def _with_citations(self, reply: Reply[Any]) -> Reply[Any]:
+        """The reply with as many citations of what it shows as there is room for, and word of the others."""
+        others = tuple(one for one in reply.notices if one is not _UNCITED)
+        wanted = cited(reply.replace(citations=self.citations), reply.data).citations
+
+        def cite(count: int) -> Reply[Any]:
+            left = len(wanted) - count
+            told = (Notice(f"{left} of {len(wanted)} citations left out"), *others) if left else others
+            return reply.replace(citations=wanted[:count], notices=told)
+
+        def size(count: int) -> int:
+            return self.measure.dearest(cite(count))
+
+        if size(len(wanted)) <= self.budget:
+            return cite(len(wanted))
+        return cite(bisect_right(range(1, len(wanted)), self.budget, key=size))
 
     def _lean(self) -> Reply[Any]:
         """The reply without what it says about itself, and without what its type adds to its rows."""
@@ -342,6 +386,7 @@ class _Fitting:
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
+        self.citations = self.reply.citations or self.citations
         self.reply = self._lean()
         for light in chain((self.reply,), lighter(self.reply)):
             self._light = light
@@ -349,6 +394,7 @@ class _Fitting:
                 break
         removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
+        self._light = self._with_room_for_citations(self._light)
 
     def _is_about_rows(self, rows: list[Any]) -> bool:
         """Whether an object is the box of its rows: they are most of it, and what stands beside them has room."""
@@ -666,7 +712,7 @@ class _Fitting:
             dressed = self._detail(dressed, shown)
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
-        reply = cited(dressed, dressed.data) if dressed.citations else dressed
+        reply = self._with_citations(dressed) if self.citations else dressed
         return Fitted(count_itself(reply, self.measure)[0], leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
@@ -755,8 +801,8 @@ class _Fitting:
         """Whether a reply with this data would fit."""
         if budget < 1:
             return False
-        attempt = replace(self, reply=self.reply.replace(data=data), budget=budget)
-        return bool(attempt.whole(None, is_near_told=False) or attempt.reduce())
+        attempt = replace(self, reply=self.reply.replace(data=data, citations=self.citations), budget=budget)
+        return bool(attempt.whole(None, is_near_told=False) or attempt.leaner() or attempt.reduce())
 
     def _fail(self) -> Fitted:
         """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
@@ -833,6 +879,8 @@ class _Fitting:
 
 _CALL: Final = re.compile(r"; (?:more|whole): ")
 _FALLING: Final[tuple[FidelityLevel, ...]] = ("full", "partial", "summary", "reference_only")
+_UNCITED: Final = Notice("1000 of 1000 citations left out")
+"""What stands for the word about citations until it is known."""
 _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
@@ -953,10 +1001,10 @@ class Ladder:
         self._costs += [self._costs[-1] + share * length for length in accumulate(lengths)]
 
 
-# Lighter envelopes. Where not all fits, what an answer says about itself goes at once: the echo of the query, but for
-# its filters, without which a reply would deny what it was asked with; citations and follow-up calls. Then, step by
-# step: what the server added, the context of notices, long details of a problem and then all of them, long words, and
-# at last the filters. What goes in these steps is returned as well, so that it can be archived.
+# Lighter envelopes. Where not all fits, what an answer says about itself goes at once: a long echo of the query, and
+# citations, which come back as far as there is room when the rows have theirs. Then, step by step: what the server
+# added and follow-up calls, the context of notices, long details of a problem and then all of them, long words, and at
+# last the echo. What goes in these steps is returned as well, so that it can be archived.
 
 
 LONG_WORDS: Final = 160
@@ -975,9 +1023,9 @@ def lean(reply: Reply[Any]) -> Reply[Any]:
         cost = replace(cost, extra=None)
     if echo is not None:
         echo = _short_echo(echo)
-    if cost is reply.telemetry and echo == reply.query_echo and not reply.citations and not reply.actions:
+    if cost is reply.telemetry and echo == reply.query_echo and not reply.citations:
         return reply
-    return reply.replace(query_echo=echo, telemetry=cost, citations=(), actions=())
+    return reply.replace(query_echo=echo, telemetry=cost, citations=())
 
 
 def lighter(reply: Reply[Any]) -> Iterator[Reply[Any]]:
@@ -1006,13 +1054,16 @@ def _plain(value: Any) -> Any:
 
 
 def _short_echo(echo: QueryEcho) -> QueryEcho | None:
-    """The filters of an echo, if they are short: whoever asks knows their own question."""
-    filters = QueryEcho(applied_filters=echo.applied_filters) if echo.applied_filters else None
-    return filters if filters is not None and len(dumps(_plain(filters))) <= LONG_ECHO else None
+    """The echo, if need be with long words of the question clipped, or with the filters alone."""
+    question = echo.normalized_input or {}
+    asked = {name: clip(one, LONG_WORDS) if isinstance(one, str) else one for name, one in question.items()}
+    tries = (echo, replace(echo, normalized_input=asked or None), QueryEcho(applied_filters=echo.applied_filters))
+    short = next((one for one in tries if len(dumps(_plain(one))) <= LONG_ECHO), None)
+    return None if short == QueryEcho() else short
 
 
 def _without_additions(reply: Reply[Any]) -> Reply[Any]:
-    return reply.replace(extra=None, retry_with=None)
+    return reply.replace(extra=None, retry_with=None, actions=())
 
 
 def _plain_notices(reply: Reply[Any]) -> Reply[Any]:

@@ -76,6 +76,13 @@ class RecordType:
                 shown[name] = shown[name][:longest]
         return shown
 
+    def lengths_of_cut(self, whole: Any, shown: Any, mode: Mode) -> dict[str, int]:
+        """How long the lists of a record are that a mode does not show to their end."""
+        if not isinstance(whole, dict) or not isinstance(shown, dict):
+            return {}
+        pairs = ((name, whole.get(name), shown.get(name)) for name in self.caps.get(mode, {}))
+        return {name: len(every) for name, every, some in pairs if every and some and len(some) < len(every)}
+
 
 def snippet(name: str) -> Callable[[Record], str]:
     """A field for `made`: the first 200 characters of another field, whole characters and no mark."""
