@@ -25,7 +25,7 @@ LINK = {"uri": f"https://h/?access_token={SECRET}", "name": SECRET, "title": SEC
 RESULTS = {
     "link": {"content": [{"type": "resource_link", **LINK}]},
     "embedded": {"content": [{"type": "resource", "resource": {"uri": f"file:///{SECRET}", "text": "inside"}}]},
-    "member": {"content": [{"type": "text", "text": "x"}], "extra": {"why": "because", "key": SECRET}},
+    "member": {"content": [{"type": "text", "text": "x"}], "extra": {"key": SECRET}, "password": "hunter2"},
     "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
 }
 NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", *sys.argv[1:]]

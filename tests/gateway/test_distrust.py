@@ -42,6 +42,21 @@ def test_the_words_of_a_failure_have_no_secrets(wire):
     assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)
 
 
+@pytest.mark.parametrize("name", ["link", "embedded", "member"])
+def test_links_and_members_that_nobody_knows_have_no_secrets(wire, name):
+    said = json.dumps(call(wire, name)["result"])
+    assert SECRET not in said and "hunter2" not in said and "[redacted:" in said
+
+
+def test_prompts_and_log_messages_have_no_secrets(wire):
+    prompt = wire.ask(1, "prompts/get", name="some")["result"]
+    assert prompt["messages"][0]["content"]["text"].startswith("use [redacted:") and SECRET not in json.dumps(prompt)
+    wire.send(id=2, method="tools/call", params={"name": "log"})
+    messages = [wire.read(), wire.read()]
+    (log,) = [one["params"]["data"] for one in messages if "method" in one]
+    assert log.startswith("log [redacted:") and SECRET not in log
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     result = call(wire, name)["result"]

@@ -193,6 +193,7 @@ class Relay:
             "server/discover": self._discover,
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
+            "prompts/get": self._get_prompt,
             "resources/read": self._read_resource,
             "resources/templates/list": self._list_templates,
             "tasks/get": self._get_task,
@@ -574,6 +575,10 @@ class Relay:
 
         return await self._make_fit(front, self._tasks.get(task, "task"), {}, found)
 
+    async def _get_prompt(self, front: Front, params: Message) -> Message:
+        found = await self._forward(front, "prompts/get", params)
+        return self.tools.clean_prompt(found) if "messages" in found else found
+
     async def _read_resource(self, front: Front, params: Message) -> Message:
         uri, ours = str(params.get("uri")), ARCHIVE_TEMPLATE.partition("{")[0]
         if self.tools.contract.archive is not None and uri.startswith(ours):
@@ -721,9 +726,11 @@ class Relay:
 
     async def on_news(self, link: Link, method: str, params: Params) -> None:
         """Pass a notification on to those whom it is for."""
-        line, told = self._by_link.get(link), dict(params or {})
+        line = self._by_link.get(link)
         if line is None or not _is_news(method):
             return
+        params = self.tools.clean_news(method, params)
+        told = dict(params or {})
         if method == "notifications/tools/list_changed":
             self.tools.forget()
         if method == "notifications/progress":

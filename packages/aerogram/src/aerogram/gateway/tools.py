@@ -39,6 +39,9 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
+_WORDS_OF_LINKS: Final = frozenset(("uri", "name", "title", "description"))
+_WORDS_OF_NEWS: Final = {"notifications/message": "data", "notifications/progress": "message"}
+
 
 class _Unfinished(dict[str, Any]):
     """A result that is no answer yet, and not ours to change."""
@@ -166,6 +169,7 @@ class Tools:
             result = await invoke(given)
             if not is_complete(result):
                 return _Unfinished(result)
+            result = self._clean_rest(result)
             held.update(result)
             return self._outcome(result, profile)
 
@@ -241,3 +245,46 @@ class Tools:
         """The contents of a resource without what may not be said."""
         steps = self.contract.sanitizers
         return sanitize_contents(contents, *steps) if steps else contents
+
+    def clean_prompt(self, prompt: Message) -> Message:
+        """What a prompt says, without what may not be said."""
+        if not self.contract.sanitizers:
+            return prompt
+        told = {name: self.clean(value) if name == "description" else value for name, value in prompt.items()}
+        messages = [one for one in prompt.get("messages") or () if isinstance(one, dict)]
+        return {**told, "messages": [{**one, "content": self._clean_content(one.get("content"))} for one in messages]}
+
+    def clean_news(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """A notification without what may not be said: the words of a log and of progress."""
+        name = _WORDS_OF_NEWS.get(method, "")
+        return params if params is None or name not in params else {**params, name: self.clean(params[name])}
+
+    def _clean_content(self, content: Any) -> Any:
+        """A block of a prompt, or several."""
+        if isinstance(content, list):
+            return [self._clean_content(one) for one in content]
+        if not isinstance(content, dict):
+            return self.clean(content)
+        return self._clean_link(sanitize_contents([content], *self.contract.sanitizers)[0])
+
+    def _clean_rest(self, result: Message) -> Message:
+        """A result with what is no text of its blocks clean, which the path of every result sees to."""
+        if not self.contract.sanitizers:
+            return result
+        known = {name: value for name, value in result.items() if name in RESULT_MEMBERS}
+        others = self.clean({name: value for name, value in result.items() if name not in RESULT_MEMBERS})
+        clean = {**known, **others} if isinstance(others, dict) else known
+        if isinstance(clean.get("content"), list):
+            clean["content"] = [self._clean_link(one) for one in clean["content"]]
+        return clean
+
+    def _clean_link(self, block: Any) -> Any:
+        """A block with the words of its link clean, or the address of the resource that it holds."""
+        if not isinstance(block, dict):
+            return block
+        if block.get("type") == "resource_link":
+            return {name: self.clean(value) if name in _WORDS_OF_LINKS else value for name, value in block.items()}
+        held = block.get("resource")
+        if isinstance(held, dict) and "uri" in held:
+            return {**block, "resource": {**held, "uri": self.clean(held["uri"])}}
+        return block
