@@ -102,7 +102,7 @@ def test_bare_payloads_are_those_of_the_framework(servers: dict[str, Any], kind:
     for place, row in enumerate(ROWS):
         name = f"{kind}-{place}"
         off, bare = servers["off"].get(name), servers["bare"].get(name)
-        if row.name == EMPTY and kind == "plain":
+        if row.name == EMPTY:
             assert (off["content"], bare) == ([], {**off, "content": [{"type": "text", "text": "[]"}]})
         elif row.name not in ours and not (isinstance(off, dict) and off["isError"]):
             assert bare == off, row.name

@@ -11,14 +11,15 @@ The whole path, from top to bottom:
     page         the rows that were asked for, and the way on after each of them
     select       the mode and the fields that were asked for
     complete     the request id, the duration, what the dialect requires
-    fit          into the budget; what does not fit is the next page, or left over
-    keep         what was left over is archived before the reply that names it is sent
+    fit          into the budget: rows in less detail, then fewer of them, and the cursor of the next page where the
+                 caller can follow one; or a refusal, also where only a later page would not fit
+    keep         what stands behind that, whole, is archived before the reply that names it is sent
     count        the tokens, where the contract wants to know them and nobody has counted them yet
 
 Each is a function over one `Call`, which is all that is known about the request, and one `ReplyDraft`, the reply in the
 making. `find_outcome` is the first two: what a call is refused for is its outcome, like what its handler returns or
-raises. `answer` is all the others. A step that fails is answered by `fail`, which takes only those steps that have
-nothing to refuse. A failure costs nothing.
+raises, and takes all the steps. `finish` is all that follow `normalize`; `answer` is both in one. A step that breaks is
+answered by `fail`, which takes only those steps that have nothing to refuse. A failure costs nothing.
 There are two exceptions to the list. Where a contract has nothing to do but to complete its replies, nothing else is
 done. And a call that has changed something succeeds although its controls have failed (`finish` says how).
 
@@ -125,12 +126,11 @@ class Call:
 
     A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
     data is sent when it is sent alone, `suits` whether structured content is what its tool lists, `writer` what is sent
-    in place of the data. `resource` tells
-    operations of one name apart, such as routes, and `apart` the calls of callers whom nobody knows: a digest of
-    what they show, or None where they share no answers. With `pages`, whoever asks could ask for a page, and is told
-    that a whole answer is whole. With `is_done`, the call has changed something: no control turns its success into a
-    failure. Without `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices`
-    are what its caller is told besides.
+    in place of the data. `resource` tells operations of one name apart, such as routes, and `apart` the calls of
+    callers whom nobody knows: a digest of what they show, or None where they share no answers. With `pages`, whoever
+    asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With `is_done`,
+    the call has changed something: no control turns its success into a failure. Without `opens_envelopes`, what a
+    handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -246,9 +246,10 @@ class ReplyDraft(NamedTuple):
 
     `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
     and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
-    they are. `resume` gives the cursor that goes on after so many items, `ahead` every row of a walk that begins here;
-    `rows` are all rows, where this path pages them. `whole_rows`: they stay whole and in their order; `is_archived`:
-    they come from the archive. `leftovers` are to be archived. `source` is the text that the data was read from.
+    they are. `resume` gives the cursor that goes on after so many items; `ahead` every row of a walk that begins here,
+    so that one which could not end is refused before it begins; `rows` are all rows, where this path pages them.
+    `whole_rows`: they stay whole and in their order; `is_archived`: they come from the archive. `leftovers` are to be
+    archived, each whole and with what was shown of it. `source` is the text that the data was read from.
     """
 
     reply: Reply[Any]

@@ -538,8 +538,6 @@ class Service:
             own = convert(draft.value, reply.data)
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
-            if own is not None and reply.data == [] and not own["content"] and own.get("structuredContent") is None:
-                own["content"] = [{"type": "text", "text": "[]"}]  # else nobody could tell it from no answer
             if own is not None:  # a framework may spell what was looked at in another way, such as bytes
                 own = sanitize_result(own, *call.contract.sanitizers)
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}

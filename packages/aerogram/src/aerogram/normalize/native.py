@@ -36,7 +36,8 @@ def native_result(convert: Callable[[Any], Any], value: Any, data: Any) -> Membe
     is_same = structured is not None and structured in (data, {"result": data})
     if not (is_same or is_read or is_plain(value, LARGEST) or _is_known(value, data)):
         return None
-    found = {"content": result.content, "_meta": result.meta}
+    nothing = [{"type": "text", "text": "[]"}]  # for clients that pass on texts alone, and would show no answer
+    found = {"content": nothing if data == [] and not result.content else result.content, "_meta": result.meta}
     return found if structured is None else {**found, "structuredContent": structured}
 
 
