@@ -26,6 +26,8 @@ RESULTS = {
     "link": {"content": [{"type": "resource_link", **LINK}]},
     "embedded": {"content": [{"type": "resource", "resource": {"uri": f"file:///{SECRET}", "text": "inside"}}]},
     "member": {"content": [{"type": "text", "text": "x"}], "extra": {"key": SECRET}, "password": "hunter2"},
+    "no_content": {"content": None, "key": SECRET},
+    "no_blocks": {"content": [None, SECRET]},
     "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
 }
 NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", *sys.argv[1:]]

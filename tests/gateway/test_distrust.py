@@ -42,9 +42,11 @@ def test_the_words_of_a_failure_have_no_secrets(wire):
     assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)
 
 
-@pytest.mark.parametrize("name", ["link", "embedded", "member"])
-def test_links_and_members_that_nobody_knows_have_no_secrets(wire, name):
-    said = json.dumps(call(wire, name)["result"])
+@pytest.mark.parametrize("name", ["link", "embedded", "member", "no_content", "no_blocks"])
+def test_links_and_what_nobody_knows_have_no_secrets(wire, name):
+    result = call(wire, name)["result"]
+    said = json.dumps(result)
+    assert "isError" not in result
     assert SECRET not in said and "hunter2" not in said and "[redacted:" in said
 
 

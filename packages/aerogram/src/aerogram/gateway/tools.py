@@ -173,7 +173,13 @@ class Tools:
             held.update(result)
             return self._outcome(result, profile)
 
-        sent = await self._serve(profile, arguments, caller, handler, lambda *_: dict(held) or None)
+        def write(*_: object) -> Message | None:
+            """The result as the server wrote it; one without blocks that could be made clean is data like any other."""
+            content = held.get("content")
+            is_readable = isinstance(content, list) and all(isinstance(one, dict) for one in content)
+            return dict(held) if held and (is_readable or not self.contract.sanitizers) else None
+
+        sent = await self._serve(profile, arguments, caller, handler, write)
         return {**{member: held[member] for member in held.keys() - RESULT_MEMBERS}, **sent}
 
     def remember(self, name: str, invoke: Invoke) -> Invoke:
