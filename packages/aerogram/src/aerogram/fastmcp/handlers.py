@@ -33,7 +33,7 @@ from aerogram.errors import (
     hint,
     names_at,
 )
-from aerogram.problems import problem_of
+from aerogram.problems import blame_handler, problem_of
 from aerogram.reply import Reply, ResumablePage
 
 try:
@@ -383,8 +383,8 @@ def fault(
         schema = getattr(component, "parameters", None)
         listed = {**schema, "properties": parameters} if isinstance(schema, Mapping) and parameters else schema
         return _naming_what_there_is(error.__cause__, listed)
-    if isinstance(error, pydantic.ValidationError):  # of arguments it would be FastMCP's own
-        error = _crash(error)
+    if isinstance(component, Tool):  # of its arguments a model's refusal would be FastMCP's own
+        error = blame_handler(error)
     is_transformed = isinstance(component, TransformedTool)
     if is_transformed and isinstance(error, TypeError) and str(error).startswith(_ARGUMENT_FAULTS):
         return ValidationFailed(str(error))
@@ -392,13 +392,6 @@ def fault(
     if meaning is None:
         return error if in_own_words else _upstream_fault(error)
     return meaning(str(error))
-
-
-def _crash(error: Exception) -> Exception:
-    """What a handler made wrongly, which is no fault of its caller."""
-    crash = RuntimeError("a handler made something that is not valid")
-    crash.__cause__ = error
-    return crash
 
 
 def _naming_what_there_is(error: Exception, schema: Any) -> Exception:
