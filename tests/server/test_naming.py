@@ -95,11 +95,11 @@ def test_nothing_is_offered_where_nothing_would_be_found(http):
         ("/v1/search", {"q": "token", "category": "security"}, {"q": "token"}),
         ("/v1/search", {"q": "zzyzx"}, {"q": "zzyzx"}),
         ("/v1/search", {"q": " "}, {"q": " "}),
-        ("/v1/search", {"q": "token", "page_size": 50, "max_tokens": 1_200}, {}),  # where not all fits, it goes first
+        ("/v1/search", {"q": "token", "page_size": 50, "max_tokens": 1_200}, {"q": "token"}),  # also where not all fits
         ("/v1/vendors/acme", {}, {"name": "acme"}),
         ("/v1/vendors/fjordbyte", {}, {"name": "Fjordbyte Hosting AS"}),
         ("/v1/vendors/fjordbyte", {"response_mode": "full"}, {"name": "Fjordbyte Hosting AS"}),
-        ("/v1/chunks/1", {}, {"id": "1"}),
+        ("/v1/chunks/1", {}, {"id": 1}),
     ],
 )
 def test_over_http_the_echo_has_the_names_that_were_sent(http, path, parameters, echo):
