@@ -15,9 +15,15 @@ from fastmcp import Client
 
 from aerogram import client
 from balancer import wait_for
-from programs import nursery
+from programs import nursery, run_program
 from servers import find_free_port
-from serving import clean_environment
+from serving import SAMPLES, clean_environment
+
+
+def ingest_samples(store: str, folder: Path) -> None:
+    """Read the samples into a store, with the state of whoever works in the folder."""
+    words = ["ingest", str(SAMPLES), "--store", store]
+    run_program(words, check=True, cwd=folder, env=clean_environment(folder / "index"))
 
 
 def leave_out_rows(address: str, ids: Sequence[int]) -> str:

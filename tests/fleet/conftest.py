@@ -10,10 +10,8 @@ import pytest
 
 from backends import redis, s3_url
 from balancer import balancing
-from fleets import fleet_in
+from fleets import fleet_in, ingest_samples
 from postgres import postgres
-from programs import run_program
-from serving import SAMPLES, clean_environment
 
 __all__ = ["postgres", "redis", "s3_url"]
 
@@ -22,7 +20,7 @@ __all__ = ["postgres", "redis", "s3_url"]
 def made_index(tmp_path_factory):
     """An index over the samples, made once."""
     folder = tmp_path_factory.mktemp("made")
-    ingest(str(folder / "index"), folder)
+    ingest_samples(str(folder / "index"), folder)
     return folder / "index"
 
 
@@ -30,14 +28,8 @@ def made_index(tmp_path_factory):
 def made_database(postgres, tmp_path_factory):
     """The name of a database with the samples, from which others are copied."""
     url = postgres.new_database()
-    ingest(url, tmp_path_factory.mktemp("database"))
+    ingest_samples(url, tmp_path_factory.mktemp("database"))
     return url.rpartition("/")[2]
-
-
-def ingest(store, folder):
-    """Read the samples into a store, with the state of whoever works in the folder."""
-    words = ["ingest", str(SAMPLES), "--store", store]
-    run_program(words, check=True, cwd=folder, env=clean_environment(folder / "index"))
 
 
 @pytest.fixture

@@ -27,8 +27,7 @@ from aerogram_knowledge.store.address import open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from backends import is_root
 from balancer import balancing, wait_for
-from fleet.conftest import ingest
-from fleets import leave_out_rows
+from fleets import ingest_samples, leave_out_rows
 from postgres import running_postgres
 from servers import find_free_port
 from serving import clean_environment
@@ -139,7 +138,7 @@ def unsteady_postgres(tmp_path_factory):
     """A PostgreSQL that tests stop and pause, and a database with the samples in it, to be copied."""
     with running_postgres() as server:
         url = server.new_database()
-        ingest(url, tmp_path_factory.mktemp("unsteady"))
+        ingest_samples(url, tmp_path_factory.mktemp("unsteady"))
         yield server, url.rpartition("/")[2]
 
 
