@@ -149,7 +149,7 @@ class Listing:
         given = controls_for(None if name in self.own_tools else self._controls, name) if controls is None else controls
         given = given.without(inputs.get("properties", {}))
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
-        is_reply = is_reply or (_returns_envelope(returns) and self._offer.dialects != ("bare",))
+        is_reply = is_reply or (_returns_envelope(returns) and not self._offer.is_bare)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         if outputs is not None and not self.text_schema and _is_text(outputs, is_boxed):
@@ -181,7 +181,7 @@ class Listing:
 
         There is none that a payload and the envelopes satisfy that are offered besides.
         """
-        return profile.own_schema if is_legacy or self._offer.dialects == ("bare",) else profile.enveloped
+        return profile.own_schema if is_legacy or self._offer.is_bare else profile.enveloped
 
     def input_schema(self, profile: Profile, inputs: Mapping[str, Any], is_legacy: bool = False) -> dict[str, Any]:
         """The schema to list for the arguments of a tool: its own, and the controls that its caller may use."""

@@ -41,6 +41,11 @@ class Offer:
     budget: Budget | None = None
     retrieve: str | None = None
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether payloads alone are all that there is to have."""
+        return self.dialects == ("bare",)
+
     def settings(self) -> dict[str, Any]:
         """The offer as the extension advertises it."""
         said: dict[str, Any] = {

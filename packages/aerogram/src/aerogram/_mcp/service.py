@@ -204,7 +204,7 @@ class Service:
 
         Taking the place of a tool that a server has already by one of the service's own is refused.
         """
-        if self.offer.dialects == ("bare",) and not self._has_flags:
+        if self.offer.is_bare and not self._has_flags:
             negotiate = None
         own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
         self.listing.own_tools = frozenset(name for name in own.values() if name is not None)
@@ -244,7 +244,7 @@ class Service:
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
             asked["suits"] = partial(conforms, schema=profile.own_schema)
-            asked["opens_envelopes"] = self.offer.dialects != ("bare",)  # a server without one keeps its results
+            asked["opens_envelopes"] = not self.offer.is_bare  # a server without one keeps its results
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
@@ -538,8 +538,9 @@ class Service:
             own = convert(draft.value, reply.data)
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
-            if own is not None:  # a framework may spell what was looked at in another way, such as bytes
+            if own is not None and draft.value is not reply.data:  # bytes and such may be spelled in another way
                 own = sanitize_result(own, *call.contract.sanitizers)
+            if own is not None:
                 return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
         channels = (call.payload or profile.payload).channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)

@@ -80,14 +80,15 @@ def fit_blocks(blocks: Sequence[Block], room: int, scale: Scale, keeping: Keepin
     if scale.counts_media:
         texts = sum(scale.of_text(_text(block)) for block in blocks)
         shown, referred = refer_media(shown, max(room - texts, 0), is_kept=keeping.is_kept)
-    everything = Content.of_json(list(blocks))
     if _are_many(shown, room, scale, keeping):
+        everything = Content.of_json(list(blocks))
         begun = _beginning(shown, room, scale, keeping, everything)
         if len(begun) > 1:
             return begun, (*referred, Leftover(WHOLE, everything))
     shown, cut = _cut_texts(shown, room, scale, keeping)
     if scale.weigh(shown) <= room:
         return shown, (*referred, *cut)
+    everything = Content.of_json(list(blocks))
     return _beginning(shown, room, scale, keeping, everything), (*referred, *cut, Leftover(WHOLE, everything))
 
 

@@ -528,7 +528,7 @@ class _Fitting:
             if missing and self.warns:
                 changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
             if self._envelope is not None:
-                changes["fidelity"] = self._tell_envelope(self._envelope)
+                changes["fidelity"] = _name_envelope(self._light.fidelity, self._envelope)
             return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.rows if missing and not goes_on and not shown.lower else None  # else whole from the first on
@@ -536,11 +536,6 @@ class _Fitting:
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
-
-    def _tell_envelope(self, archived: Content) -> Fidelity:
-        """What names the part of the envelope that was archived, where nothing else is to be said."""
-        before = self._light.fidelity or Fidelity("partial")
-        return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
@@ -807,7 +802,7 @@ class _Fitting:
     def _fail(self) -> Fitted:
         """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
         lightest = lean(self.reply).replace(data=None)
-        for light in (lightest, *lighter(lightest)):
+        for light in chain((lightest,), lighter(lightest)):
             fitted = self._with_cut_told(light)
             if self.measure.dearest(fitted.reply) <= self.budget:
                 return fitted
@@ -851,10 +846,9 @@ class _Fitting:
         else:
             content = Content.of_json(gone)
             leftovers = (Leftover(ENVELOPE, content),)
-            hashes = {**((fidelity and fidelity.archive_hashes) or {}), ENVELOPE: content.short_hash}
-            fidelity = replace(fidelity or Fidelity("partial"), archive_hashes=hashes)
+            fidelity = _name_envelope(fidelity, content)
             if self.retrieve is not None and not self.retrieve.startswith("/"):
-                words = f"{words}; whole: {self.retrieve}(hash='{content.short_hash.removeprefix('sha256:')}')"
+                words = f"{words}; whole: {self.retrieve}(hash='{short_digits(content.hash)}')"
         notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
         return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
 
@@ -911,6 +905,12 @@ def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
     if not reply.actions or (reply.actions[-1].args or {}).get("hash") != _STAND_IN:
         return reply
     return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
+
+
+def _name_envelope(said: Fidelity | None, archived: Content) -> Fidelity:
+    """What is said of the fidelity, with the name of the part of the envelope that was archived."""
+    before = said or Fidelity("partial")
+    return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
 
 
 def _describe_cuts(cuts: Sequence[Cut]) -> str:
