@@ -4,6 +4,7 @@ Each module of this folder with a `main` is one; it prints ratios measured in on
 arguments are the benchmark's own: `python bench fit --plot fit.svg`.
 """
 
+import ast
 import importlib.util
 import itertools
 import sys
@@ -27,7 +28,18 @@ def run(name):
     module.main()
 
 
+def describe():
+    """What this program does, and a line for each benchmark."""
+    lines = (
+        f"  {name:18}{ast.get_docstring(ast.parse((HERE / f'{name}.py').read_text())).splitlines()[0]}"
+        for name in names()
+    )
+    return "\n".join([__doc__, *lines])
+
+
 def entry():
+    if {"-h", "--help"} & set(sys.argv[1:2]):
+        sys.exit(print(describe()))
     chosen = list(itertools.takewhile(lambda one: not one.startswith("--"), sys.argv[1:])) or names()
     unknown = sorted(set(chosen) - set(names()))
     if unknown:

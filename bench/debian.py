@@ -52,6 +52,7 @@ def _fetch(package, tree=CACHE / "tree"):
     except (OSError, subprocess.CalledProcessError) as error:
         raise NotThere(f"left out: {package} cannot be fetched from Debian's archive ({error})") from None
     (archive,) = folder.glob(f"{package}_*.deb")
+    tree.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["dpkg-deb", "-x", archive.name, tree], cwd=folder, check=True)
 
 
