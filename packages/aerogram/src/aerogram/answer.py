@@ -724,10 +724,9 @@ def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
     contract, reply = call.contract, draft.reply
-    most, cost = _most_tokens(budget), reply.telemetry
-    if most is not None and cost is not None and cost.tokens_estimated == 0:
-        reply = reply.replace(telemetry=replace(cost, tokens_estimated=most, tokens_used=most))
-    return fit_reply(
+    if budget.counter.unit != "tokens":  # something has to stand for the count, and no count is longer than this one
+        reply = _with_count(reply, 0, budget.room)
+    found = fit_reply(
         reply,
         budget.room,
         measure=call.sizer(budget),
@@ -748,11 +747,17 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         source=draft.source,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
     )
+    if budget.counter.unit != "tokens":
+        found = found._replace(reply=_with_count(found.reply, budget.room, 0))
+    return found
 
 
-def _most_tokens(budget: Budget | None) -> int | None:
-    """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
-    return None if budget is None or budget.counter.unit == "tokens" else budget.room
+def _with_count(reply: Reply[Any], before: int, after: int) -> Reply[Any]:
+    """The reply with another number of tokens, if it has the one; zero is a number that nobody has counted."""
+    cost = reply.telemetry
+    if cost is None or cost.tokens_estimated != before:
+        return reply
+    return reply.replace(telemetry=replace(cost, tokens_estimated=after, tokens_used=after or None))
 
 
 async def keep(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -778,13 +783,10 @@ async def archive_leftovers(call: Call, archive: Archive, leftovers: tuple[Lefto
 def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
     reply = draft.reply
-    cost, budget = reply.telemetry, None if reply.problem else call.budget  # a failure may be about that limit
-    if "tokens_estimated" not in call.contract.speaker.needs or cost is None:
+    cost = reply.telemetry
+    if "tokens_estimated" not in call.contract.speaker.needs or cost is None or cost.tokens_estimated != 0:
         return draft
-    if cost.tokens_estimated not in (0, _most_tokens(budget)):
-        return draft
-    unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-    return draft._replace(reply=count_itself(unsaid, call.sizer())[0])
+    return draft._replace(reply=count_itself(reply, call.sizer())[0])
 
 
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:
