@@ -650,6 +650,8 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # what may not be sent may not be sent back either
         steps, told = contract.sanitizers, call.arguments if call.told_arguments is None else call.told_arguments
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
+    if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
+        reply = reply.replace(status="empty", empty_reason="no_match")
     whole = reply.complete(
         contract.speaker.needs,
         request_id=call.request_id,

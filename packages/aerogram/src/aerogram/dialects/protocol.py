@@ -78,6 +78,8 @@ class Dialect(ABC):
     """The code of the warning that something is missing; None where the warning and the fidelity say as much."""
     explains_partial: ClassVar[bool] = False
     """Whether this contract wants a warning wherever something is missing."""
+    explains_emptiness: ClassVar[bool] = False
+    """Whether this contract wants a reason wherever there are no rows."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
     has_whole_durations: ClassVar[bool] = False
@@ -86,6 +88,8 @@ class Dialect(ABC):
     """Whether a success goes without a request id that was made here: nobody needs it, and it has its price."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
+    required_if_empty: ClassVar[frozenset[str]] = frozenset()
+    """Members that the contract requires even where they say nothing; a text for a model goes without them then."""
     smallest: ClassVar[int] = 1
     """The fewest tokens that hold a row with its title, or some of its text, and what is said about the rest."""
     headline: Callable[[Mapping[str, Any]], str | None] | None = None
