@@ -47,7 +47,7 @@ from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
 from aerogram.dialects.protocol import restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, pointer_of
+from aerogram.jsontext import dumps_unproven, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -68,7 +68,6 @@ from aerogram.reply import (
     Resume,
     is_generated_id,
     new_request_id,
-    part_to_json,
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved

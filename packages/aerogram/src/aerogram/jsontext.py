@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
 from gc import get_referents, is_tracked
 from types import WrapperDescriptorType
@@ -89,6 +90,14 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
         if "64-bit" in str(error):
             return _with_large_integers(value, indent=indent)
         raise ContractError(_explain_unwritable(str(error))) from None
+
+
+def part_to_json(value: Any) -> Any:
+    """A part of a reply, which is a dataclass, or a tuple of parts, as JSON data without what it does not say."""
+    if is_dataclass(value):
+        pairs = ((f, getattr(value, f.name)) for f in fields(value))
+        return {f.name: part_to_json(held) for f, held in pairs if held != f.default}
+    return [part_to_json(one) for one in value] if isinstance(value, tuple) else value
 
 
 def dumps_unproven(value: Any) -> bytes:

@@ -12,7 +12,7 @@ import datetime as dt
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -403,14 +403,6 @@ def _require_notices(status: str, given: str | Notice | Iterable[str | Notice]) 
 def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, ...]:
     several = (given,) if isinstance(given, (str, Notice)) else given
     return tuple(Notice(one) if isinstance(one, str) else one for one in several)
-
-
-def part_to_json(value: Any) -> Any:
-    """A part, or a tuple of parts, as JSON data without what it does not say."""
-    if is_dataclass(value):
-        pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: part_to_json(held) for f, held in pairs if held != f.default}
-    return [part_to_json(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _check_status(reply: Reply[Any]) -> None:

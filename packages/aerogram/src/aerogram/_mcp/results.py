@@ -19,9 +19,10 @@ from aerogram.codes import TABLE
 from aerogram.dialects.bare import BareDialect
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
+from aerogram.jsontext import part_to_json
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
-from aerogram.reply import Problem, Reply, part_to_json
+from aerogram.reply import Problem, Reply
 from aerogram.shape.media import NOTE
 
 __all__ = [

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.jsontext import pointer_of
+from aerogram.jsontext import part_to_json, pointer_of
 from aerogram.reply import (
     Action,
     Citation,
@@ -37,7 +37,6 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
-    part_to_json,
 )
 
 _MISSING = "missing"

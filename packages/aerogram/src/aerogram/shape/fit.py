@@ -437,7 +437,8 @@ class _Fitting:
             found = self._most_within(levels, dress, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
-        if found.rows == len(rows):  # what is all there needs no outline
+        goes_on = self.resume is not None and not found.lower
+        if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(dress(found), found)
         return self._finish(self._outline(rows, found, lambda told: dress(found, told)), found)
 
