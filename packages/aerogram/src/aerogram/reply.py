@@ -8,7 +8,6 @@ Payloads are never copied.
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import os
 import re
@@ -21,11 +20,13 @@ from aerogram.codes import KIND_RULES, TABLE, WARNINGS, Kind, Retry, Severity
 from aerogram.errors import InvalidReply
 
 _GENERATED: Final = re.compile("req_[a-z2-7]{8}")
+_LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz234567" * 8
+"""Those of an id, one for each byte."""
 
 
 def new_request_id() -> str:
     """A new request id: `req_` and eight characters of chance, as the contracts write it."""
-    return "req_" + base64.b32encode(os.urandom(5)).decode().lower()
+    return "req_" + os.urandom(8).translate(_LETTERS).decode()
 
 
 def is_generated_id(request_id: str) -> bool:
