@@ -119,7 +119,7 @@ log = logging.getLogger("aerogram")
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
     """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
@@ -130,6 +130,7 @@ class Call:
     asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With `is_done`,
     the call has changed something: no control turns its success into a failure. Without `opens_envelopes`, what a
     handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
+    Nobody changes one that is made; freezing it would take longer than most steps.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -166,8 +167,9 @@ class Call:
     @property
     def is_plain(self) -> bool:
         """Whether nothing about this call changes its reply."""
-        shaping = (self.response_mode, self.fields, self.max_tokens, self.cursor, self.page_size, self.allowance)
-        return not self.pages and not self.notices and all(one is None for one in shaping)
+        if self.pages or self.notices or self.allowance is not None or self.is_paged:
+            return False
+        return self.response_mode is None and self.fields is None and self.max_tokens is None
 
     @property
     def is_paged(self) -> bool:
@@ -288,7 +290,8 @@ async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
         problem = done.reply.problem
     if problem is not None:
         await forgive(call)
-    return done._replace(json=draft.json if done.reply.data is draft.reply.data else None)
+    json = draft.json if done.reply.data is draft.reply.data else None
+    return done if done.json is json else done._replace(json=json)
 
 
 async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -659,7 +662,7 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         duration_ms=elapsed,
         hides_own_id=contract.speaker.hides_own_ids,
     )
-    return draft._replace(reply=whole)
+    return draft if whole is draft.reply else draft._replace(reply=whole)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
