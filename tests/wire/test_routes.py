@@ -12,7 +12,7 @@ import pytest
 import aerogram
 from aerogram.codes import KIND_RULES, TABLE
 from aerogram.dialects.response_v2 import ResponseV2
-from aerogram.documents.knowledge_v1 import MCPResponseEnvelope
+from aerogram.documents.knowledge_v1 import MCPResponseEnvelope, SearchResultFull, SearchResultPreview
 from aerogram.documents.standard_v2 import StandardResponse
 from aerogram.tokens import best_counter
 from contracts.document_examples import example
@@ -294,3 +294,13 @@ def test_fields_that_a_mode_lacks_are_refused(wire: Recordings) -> None:
     for response in everywhere(wire, "knowledge-1.0", "wrong fields"):
         assert (response.status_code, response.json()["error"]["code"]) == (400, "INVALID_FIELDS")
         assert "chunk_id" in json.dumps(response.json()["error"]["allowed_fields"])
+
+
+def test_what_a_handler_s_own_page_lost_is_told_of_this_page(wire: Recordings) -> None:
+    """Its rows are of the document's types, and the call that gives them back is among those that follow."""
+    for framework in ROUTES:
+        body = wire.routes(framework, "knowledge-1.0", "small")["own_page"].json()
+        assert f"{len(body['results'])} of 20 on this page shown" in body["warnings"][0]["message"]
+        for row in body["results"]:
+            model = SearchResultFull if "chunk_text" in row else SearchResultPreview
+            assert set(model.model_validate(row).model_dump()) == set(row)

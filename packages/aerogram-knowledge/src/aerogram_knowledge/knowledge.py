@@ -43,7 +43,15 @@ from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
 from aerogram_knowledge.licences import LicenseFilter, other_license_notice
 from aerogram_knowledge.search.citations import Status, citations_of, verify
 from aerogram_knowledge.search.fusion import RankedResults
-from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, kind_for, reliability, search_records
+from aerogram_knowledge.search.results import (
+    CHUNK,
+    VENDOR,
+    chunk_record,
+    kind_for,
+    name_copies,
+    reliability,
+    search_records,
+)
 from aerogram_knowledge.search.search import SMALL_INDEX, IndexSearch, check_method, check_query
 from aerogram_knowledge.search.suggestions import names_in, suggest
 from aerogram_knowledge.store import Store, StoredChunk, StoreHealth
@@ -264,12 +272,13 @@ class Knowledge:
             chunks = self._search.chunks(ranked.ids[first : first + window.size].tolist())
             wanted = _cites(cite, mode) or about or mode == "full"
             statuses = self._verify(chunks) if wanted else None
-            also_in = self._search.also_in(chunks)
-            kind = kind_for(mode, fields, about)
+            kind = kind_for(mode, about)
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
             known = statuses or ["verified"] * len(chunks)
-            records = search_records(chunks, ranked, shown, known, similar, also_in)
+            records = search_records(chunks, ranked, shown, known, similar)
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
+            if not fields and mode != "ids_only":
+                rows = name_copies(rows, chunks, self._search.also_in(chunks))
             page = _page_of(pager, ranked, first, window)
             said = self._reply_members(asked, narrowed, ranked, mode, chunks)
             if withheld:
