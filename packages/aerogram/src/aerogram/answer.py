@@ -79,6 +79,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
+from aerogram.shape.records import find_record_type
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
@@ -160,6 +161,8 @@ class Call:
     levers: Levers | None = None
     """What its caller can change about it, where that is known."""
     notices: tuple[Notice, ...] = ()
+    found_kind: RecordType | None = None
+    """The type that its records turn out to be of, where none is declared."""
     observation: Observation | None = None
     """Where it is reported what was answered, if anybody observes."""
     started: float = field(default_factory=time.perf_counter)
@@ -208,8 +211,8 @@ class Call:
 
     @property
     def kind(self) -> RecordType | None:
-        """The type of the records that its operation gives, where that is declared."""
-        return self.contract.kinds.get(self.operation)
+        """The type of the records that its operation gives: as declared, or as they look."""
+        return self.contract.kinds.get(self.operation, self.found_kind)
 
     @property
     def wants_whole_rows(self) -> bool:
@@ -300,6 +303,9 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
+        kind = find_record_type(draft.reply.data)
+        if kind is not None:
+            call = replace(call, found_kind=kind)
         await bill(call, draft)
         draft = annotate(call, draft)
         draft = clean(call, draft)

@@ -206,7 +206,7 @@ class _Shown(NamedTuple):
     def rows(self) -> int:
         return self.whole + self.lower
 
-    def describe(self, total: int | None, lacks: str) -> str:
+    def describe(self, total: int | str | None, lacks: str) -> str:
         """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
         if total is None:
             return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
@@ -524,7 +524,7 @@ class _Fitting:
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
-        total = (self._light.page.total if self._light.page is not None else None) or len(rows)
+        total, page = self._whole_number(rows), self._light.page
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             if missing and self.warns:
                 changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
@@ -536,7 +536,14 @@ class _Fitting:
         words = shown.describe(total if missing else None, lacks)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
-        return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
+        then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
+        return self._say(changes, level, words, outline, then, keeps=keeps, how=how, offset=offset)
+
+    def _whole_number(self, rows: list[Any]) -> int | str:
+        """Of how many rows some are shown; a page that the handler made is all that can be given back of them."""
+        total = None if self._light.page is None else self._light.page.total
+        is_of_handler = self.resume is None and self._light.page is not None and total != len(rows)
+        return f"{len(rows)} on this page" if is_of_handler else total or len(rows)
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
