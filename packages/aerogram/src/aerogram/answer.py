@@ -709,11 +709,11 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
-    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+    elif found.size_before is not None and found.reply.status == "partial" and call.most_tokens is not None:
         found = _fit_with_word(budget, call, draft) or found
     observation = OBSERVATION.get()
-    if observation is not None and found.before is not None and budget.counter.unit == "tokens":
-        observation.size_before = max(found.before, observation.size_before or 0)
+    if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
+        observation.size_before = max(found.size_before(), observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 

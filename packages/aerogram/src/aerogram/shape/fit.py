@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cache
 from heapq import nlargest
 from itertools import accumulate, chain
 from math import inf
@@ -128,11 +128,11 @@ class Leftover(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The reply that fits, and what must be archived before it is sent; `before` is the size of what did not fit."""
+    """The reply that fits, and what must be archived before it is sent; `size_before` is that of what did not fit."""
 
     reply: Reply[Any]
     leftovers: tuple[Leftover, ...] = ()
-    before: int | None = None
+    size_before: Callable[[], int] | None = None
 
 
 def fit(
@@ -175,6 +175,7 @@ def fit(
         reply,
         budget,
         measure,
+        cache(measure.price),
         kind,
         Mold.of(schema) if schema else ANYTHING,
         archive,
@@ -255,6 +256,8 @@ class _Fitting:
     reply: Reply[Any]
     budget: int
     measure: Measure
+    price: Callable[[str], float]
+    """What a piece of JSON adds to the size; asked about the same pieces for every room that is tried."""
     kind: RecordType | None
     mold: Mold
     archive: bool
@@ -296,7 +299,8 @@ class _Fitting:
             return len(data) > most
         rows = rows_of(data)
         if rows is None or len(rows.items) <= JUDGED_BY:
-            return False
+            has_additions = self.kind is not None and bool(self.kind.additions)  # without which it may fit
+            return not has_additions and len(dumps(data)) > most * 2
         written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
         return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
@@ -405,18 +409,18 @@ class _Fitting:
         is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
         return (
             is_bulk
-            and self.measure.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
+            and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
         )
 
     # rows
 
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         show = None if self.whole_rows else self._lower_level(rows)
-        whole = Ladder(rows, None, self.measure.price)
+        whole = Ladder(rows, None, self.price)
         levels = _Levels(whole, None, self.ranked)
         if show is not None:
             lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
-            levels = levels._replace(lower=Ladder(rows, show, self.measure.price), lacks=lacks)
+            levels = levels._replace(lower=Ladder(rows, show, self.price), lacks=lacks)
         fitted = self._rows_at(levels, rows, build)
         if fitted is None and levels.lower is not None:  # whole rows need less of an account
             fitted = self._rows_at(levels._replace(lower=None), rows, build)
@@ -511,7 +515,7 @@ class _Fitting:
             lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
             return self._dress_rows(build([row]), rows, first, {}, lacks)
 
-        return self._cut(dress, lambda room: shrink(rows[0], room, self.measure.price, self.mold.item), first)
+        return self._cut(dress, lambda room: shrink(rows[0], room, self.price, self.mold.item), first)
 
     def _dress_rows(
         self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
@@ -564,7 +568,7 @@ class _Fitting:
             words = _describe_cuts(cuts)
             return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
-        return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
+        return self._cut(dress, lambda room: shrink(data, room, self.price, self.mold, inside=as_map))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -741,9 +745,8 @@ class _Fitting:
             return Content.of_json(data) if self.source is None else Content.of_text(self.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
-    @cached_property
     def before(self) -> int:
-        """The size of the whole, or about it."""
+        """The size of the whole, or about it; who fits a reply need not know it."""
         if self._exact is not None:
             return self._exact
         data, rows = self.reply.data, rows_of(self.reply.data)
@@ -757,7 +760,7 @@ class _Fitting:
         """What data costs, judged by its beginning."""
         text = dumps(data)
         few = text[: self.budget * 16].decode("utf-8", "ignore")
-        return self.measure.price(few) * len(text) / max(len(few.encode()), 1)
+        return self.price(few) * len(text) / max(len(few.encode()), 1)
 
     # refusals
 
@@ -774,7 +777,7 @@ class _Fitting:
 
     def _hardest_row(self, rows: Sequence[Any]) -> Any:
         """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
-        price = self.measure.price
+        price = self.price
         dressed = self._dress_rows([], [None], _Shown(0, 1), {})
         account = self.measure.dearest(dressed) - self.measure.dearest(self._light.replace(data=[]))
 
@@ -868,7 +871,7 @@ class _Fitting:
         refusal = Refusal(
             judged.reply,
             self.budget,
-            self.before,
+            self.before(),
             self.measure.counter,
             judged._serves,
             levers,
