@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -407,10 +408,20 @@ def _as_notices(given: str | Notice | Iterable[str | Notice]) -> tuple[Notice, .
 
 def part_to_json(value: Any) -> Any:
     """A part, or a tuple of parts, as JSON data without what it does not say."""
-    if is_dataclass(value):
-        pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: part_to_json(held) for f, held in pairs if held != f.default}
-    return [part_to_json(one) for one in value] if isinstance(value, tuple) else value
+    kind = type(value)
+    if kind is tuple:
+        return [part_to_json(one) for one in value]
+    defaults = _part_defaults(kind)
+    if defaults is None:
+        return [part_to_json(one) for one in value] if isinstance(value, tuple) else value
+    held = ((name, default, getattr(value, name)) for name, default in defaults)
+    return {name: part_to_json(one) for name, default, one in held if one != default}
+
+
+@lru_cache(maxsize=128)
+def _part_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+    """The fields of a kind of part and what they are where it does not say them; None for what is no part."""
+    return tuple((one.name, one.default) for one in fields(kind)) if is_dataclass(kind) else None
 
 
 def _check_status(reply: Reply[Any]) -> None:
