@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
+from functools import lru_cache
 from gc import get_referents, is_tracked
 from types import WrapperDescriptorType
 from typing import Any, Final, NoReturn
@@ -94,10 +95,19 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
 
 def part_to_json(value: Any) -> Any:
     """A part of a reply, which is a dataclass, or a tuple of parts, as JSON data without what it does not say."""
-    if is_dataclass(value):
-        pairs = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: part_to_json(held) for f, held in pairs if held != f.default}
-    return [part_to_json(one) for one in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [part_to_json(one) for one in value]
+    defaults = _part_defaults(type(value))
+    if defaults is None:
+        return value
+    held = ((name, default, getattr(value, name)) for name, default in defaults)
+    return {name: part_to_json(one) for name, default, one in held if one != default}
+
+
+@lru_cache(maxsize=128)
+def _part_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+    """The fields of a kind of part and what they are where it does not say them; None for what is no part."""
+    return tuple((one.name, one.default) for one in fields(kind)) if is_dataclass(kind) else None
 
 
 def dumps_unproven(value: Any) -> bytes:

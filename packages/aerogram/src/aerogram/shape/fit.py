@@ -41,6 +41,7 @@ from aerogram.reply import (
     QueryEcho,
     Reply,
     Resume,
+    part_to_json,
 )
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
@@ -279,7 +280,7 @@ class _Fitting:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         if self._is_hopeless(self.reply.data):
             return None
-        reply, size = count_itself(self.reply, self.measure)
+        reply, size = count_itself(self.reply, self.measure, self.budget)
         if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
         if size > self.budget or self.measure.dearest(reply) > self.budget:
@@ -313,7 +314,8 @@ class _Fitting:
             limit = self.budget if self.measure.counter.unit == "tokens" else None
             warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
-            warned, size = count_itself(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
+            told = self.reply.replace(notices=(*self.reply.notices, one))
+            warned, size = count_itself(told, self.measure, self.budget)
             if size <= self.budget and self.measure.dearest(warned) <= self.budget:
                 return warned
         return None
@@ -323,7 +325,7 @@ class _Fitting:
         if self._exact is None:  # it was certain to be too large, and nobody has counted it
             return None
         light = self._lean()
-        if light is self.reply:
+        if light is self.reply or len(dumps(light.data).decode()) > self.budget * LONGEST_TOKEN:
             return None
         self.citations = self.reply.citations or self.citations
         light = self._with_room_for_citations(light)
@@ -331,7 +333,7 @@ class _Fitting:
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
-        light, size = count_itself(light, self.measure)
+        light, size = count_itself(light, self.measure, self.budget)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         if is_small and self.citations:
             light = count_itself(self._with_citations(light), self.measure)[0]
@@ -354,9 +356,12 @@ class _Fitting:
         def size(count: int) -> int:
             return self.measure.dearest(cite(count))
 
-        if size(len(wanted)) <= self.budget:
-            return cite(len(wanted))
-        return cite(bisect_right(range(1, len(wanted)), self.budget, key=size))
+        about = Ladder(wanted, part_to_json, self.measure.price).within(self.budget - size(0))
+        few, many = 0, len(wanted)
+        for count in (about + 1, about):  # by their prices; mostly these two tell
+            if few < count <= many:
+                few, many = (count, many) if size(count) <= self.budget else (few, count - 1)
+        return cite(few + bisect_right(range(few + 1, many + 1), self.budget, key=size))
 
     def _lean(self) -> Reply[Any]:
         """The reply without what it says about itself, and without what its type adds to its rows."""
@@ -407,10 +412,7 @@ class _Fitting:
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
         is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
-        return (
-            is_bulk
-            and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
-        )
+        return is_bulk and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
 
     # rows
 
@@ -434,17 +436,21 @@ class _Fitting:
         def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
             return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {}, levels.lacks)
 
+        @cache
+        def size(shown: _Shown) -> int:
+            return self.measure.dearest(dress(shown))
+
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = self._most_within(levels, dress, frame, 0)
+        found = self._most_within(levels, size, frame, 0)
         if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
-            found = self._most_within(levels, dress, frame, self._outline_room) or found
+            found = self._most_within(levels, size, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
         goes_on = self.resume is not None and not found.lower
         if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(dress(found), found)
-        return self._finish(self._outline(rows, found, lambda told: dress(found, told)), found)
+        return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
 
     def _is_to_be_told(self, rows: list[Any]) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
@@ -475,7 +481,7 @@ class _Fitting:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
     def _most_within(
-        self, levels: _Levels, dress: Callable[[_Shown], Reply[Any]], frame: int, reserve: int
+        self, levels: _Levels, size_of: Callable[[_Shown], int], frame: int, reserve: int
     ) -> _Shown | None:
         """The most that fits beside the frame and what is kept free.
 
@@ -489,8 +495,7 @@ class _Fitting:
             shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
             if not shown.rows or (best is not None and shown <= best):
                 break
-            size = self.measure.dearest(dress(shown))
-            over = size - target
+            over = size_of(shown) - target
             if over <= 0:
                 best, enough = shown, room
                 if -over <= target * LOOSE:
@@ -690,10 +695,15 @@ class _Fitting:
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
-    def _outline(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
-        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
+    def _outline(
+        self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]], size: int
+    ) -> Reply[Any]:
+        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it.
+
+        `size` is that of the reply without one.
+        """
         plain = dress({})
-        room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
+        room = min(self.budget - size - 6, self._outline_room)
         outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
@@ -720,7 +730,7 @@ class _Fitting:
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = self._with_citations(dressed) if self.citations else dressed
-        return Fitted(count_itself(reply, self.measure)[0], leftovers, self.before)
+        return Fitted(count_itself(reply, self.measure, about=self.budget)[0], leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
@@ -890,16 +900,22 @@ _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
 
-def count_itself(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
-    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it."""
-    size, telemetry = measure(reply), reply.telemetry
+def count_itself(
+    reply: Reply[Any], measure: Callable[[Reply[Any]], int], most: float = inf, about: int = 0
+) -> tuple[Reply[Any], int]:
+    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it.
+
+    One that is larger than `most` will not be sent, and need not say so. `about` is a number as long as its size.
+    """
+    telemetry = reply.telemetry
     if telemetry is None or telemetry.tokens_estimated != 0:
-        return reply, size
+        return reply, measure(reply)
+    said, size = None, about or measure(reply)
     for _ in range(SELF_COUNTS):
+        if said == size or size > most:
+            break
         reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))
         said, size = size, measure(reply)
-        if said == size:
-            break
     return reply, size
 
 
