@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
-from functools import lru_cache
+from functools import cache
 from gc import get_referents, is_tracked
 from types import WrapperDescriptorType
 from typing import Any, Final, NoReturn
@@ -104,10 +104,12 @@ def part_to_json(value: Any) -> Any:
     return {name: part_to_json(one) for name, default, one in held if one != default}
 
 
-@lru_cache(maxsize=128)
-def _part_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+@cache
+def _part_defaults(kind: Hashable) -> tuple[tuple[str, Any], ...] | None:
     """The fields of a kind of part and what they are where it does not say them; None for what is no part."""
-    return tuple((one.name, one.default) for one in fields(kind)) if is_dataclass(kind) else None
+    if not isinstance(kind, type) or not is_dataclass(kind):
+        return None
+    return tuple((one.name, one.default) for one in fields(kind))
 
 
 def dumps_unproven(value: Any) -> bytes:

@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.jsontext import dumps, part_to_json, pointer_of
 from aerogram.reply import (
     LEFT_OUT,
     Action,
@@ -41,7 +41,6 @@ from aerogram.reply import (
     QueryEcho,
     Reply,
     Resume,
-    part_to_json,
 )
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
