@@ -251,7 +251,7 @@ class Knowledge:
         if cursor is not None:
             self.cursors.prepare(cursor)
         window = pager.window(cursor, page_size)
-        with self._search.turn:
+        with self._search.turns.take():
             found = self._search.page(asked, narrowed, way, window)
             ranked, chunks, withheld = found.ranked, found.chunks, found.withheld
             if not len(ranked.ids):
