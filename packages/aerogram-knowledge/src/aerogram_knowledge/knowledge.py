@@ -489,13 +489,13 @@ def _reply_members(pager: Pager, found: FoundPage) -> dict[str, Any]:
     ranked, chunks, query, where = found.ranked, found.chunks, pager.arguments["query"], pager.arguments["filters"]
     best, goes_on = [chunk.id for chunk in chunks[:FOLLOWED]], found.last < len(ranked.ids)
     said: dict[str, Any] = {
-        "operation": SEARCH_TOOL,
         "page": Page(
             cursor=_seal(pager, ranked, found.last) if goes_on else None,
             has_more=goes_on,
             total=len(ranked.ids),
             page_size=found.last - found.first,
         ),
+        "operation": SEARCH_TOOL,
         "query_echo": QueryEcho({"query": query}, where, ranked.unknown),
     }
     if pager.mode != "full" and chunks:
