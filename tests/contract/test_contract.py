@@ -350,6 +350,15 @@ async def test_the_budget_that_a_refusal_names_is_enough_for_the_next_call(diale
             assert (await answer(Call(contract, max_tokens=needed, request_id=next_one), ROWS[:20])).problem is None
 
 
+@pytest.mark.parametrize("outcome", [ROWS[:2], ROWS, KeyError("absent")])
+async def test_where_characters_or_bytes_count_tokens_are_still_told_as_they_are(outcome):
+    for budget in ("4000 bytes", "claude-code"):
+        contract = Contract(dialect="knowledge-1.0", budget=budget, archive=Archive.in_memory())
+        reply = await answer(Call(contract), outcome)
+        size = best_counter().count(render(contract, reply).text)
+        assert reply.telemetry.tokens_used == reply.telemetry.tokens_estimated == size
+
+
 async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_archive():
     picture = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(bytes(30_000)).decode()}
     small = {**picture, "data": base64.b64encode(bytes(30)).decode()}

@@ -43,7 +43,15 @@ from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
 from aerogram_knowledge.licences import LicenseFilter, other_license_notice
 from aerogram_knowledge.search.citations import Status, citations_of, verify
 from aerogram_knowledge.search.fusion import RankedResults
-from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, is_weak, kind_for, search_records
+from aerogram_knowledge.search.results import (
+    CHUNK,
+    VENDOR,
+    chunk_record,
+    is_weak,
+    kind_for,
+    name_copies,
+    search_records,
+)
 from aerogram_knowledge.search.search import SMALL_INDEX, FoundPage, IndexSearch, check_method, check_query
 from aerogram_knowledge.search.suggestions import names_in, suggest
 from aerogram_knowledge.store import Store, StoredChunk, StoreHealth
@@ -260,12 +268,14 @@ class Knowledge:
                 return ResumablePage(self._empty_reply(pager, narrowed, found))
             cites = mode in _CITED if cite is None else cite
             is_checked = cites or about or mode == "full"
-            statuses = self._verify(chunks) if is_checked else ["verified"] * len(chunks)
-            kind, shown = kind_for(mode, fields, about), range(len(ranked.ids))[found.first : found.last]
+            statuses: list[Status] = self._verify(chunks) if is_checked else ["verified"] * len(chunks)
+            kind, shown = kind_for(mode, about), range(len(ranked.ids))[found.first : found.last]
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
-            records = search_records(chunks, ranked, shown, statuses, similar, found.also_in)
-            notices = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
+            records = search_records(chunks, ranked, shown, statuses, similar)
+            notices: tuple[Notice, ...] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
+            if not fields and mode != "ids_only":
+                rows = name_copies(rows, chunks, found.also_in)
             said = _reply_members(pager, found)
             if withheld:
                 notices += self.gate.notices(withheld)

@@ -465,11 +465,12 @@ class Sizer:
         if self.counter.unit == "bytes":
             return self.counter.count(_wire_text(channels)) + FRAME_BYTES
         text = self.counter.count(channels.text)
-        structured = 0 if channels.structured is None else self.counter.count(dumps(channels.structured).decode())
+        if self.counted == "text" or channels.structured is None:
+            return text
+        body = dumps(channels.structured).decode()
+        structured = text if body == channels.text else self.counter.count(body)  # mostly one mirrors the other
         if self.counted == "both":
             return text + structured
-        if self.counted == "text" or (self.counted == "structured" and channels.structured is None):
-            return text
         return structured if self.counted == "structured" else max(text, structured)
 
     def price(self, text: str) -> float:

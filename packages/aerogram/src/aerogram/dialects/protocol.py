@@ -124,6 +124,10 @@ class Dialect(ABC):
         """The object in the body where the contract allows additions."""
         return body
 
+    def aside(self, reply: Reply[Any]) -> dict[str, Any]:
+        """What a reply says that has no place in a body, and goes beside it."""
+        return {}
+
     def code_of(self, problem: Problem) -> str:
         """The word that bodies in this dialect have for the code of a problem."""
         return problem.code
