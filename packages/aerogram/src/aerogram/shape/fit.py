@@ -436,8 +436,12 @@ class _Fitting:
 
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = self._most_within(levels, dress, frame, 0)
-        if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
+        found = None
+        is_certain = self._exact is None and levels.lower is None  # that not all are shown
+        if is_certain and self._is_to_be_told(rows):
+            found = self._most_within(levels, dress, frame, self._outline_room)
+        found = found or self._most_within(levels, dress, frame, 0)
+        if not is_certain and found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
             found = self._most_within(levels, dress, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
@@ -712,7 +716,9 @@ class _Fitting:
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = self._with_citations(dressed) if self.citations else dressed
-        return Fitted(count_itself(reply, self.measure)[0], leftovers, self.before)
+        if reply.telemetry is not None:
+            reply = count_itself(reply, self.measure)[0]
+        return Fitted(reply, leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
