@@ -866,6 +866,27 @@ def test_results_that_were_left_out_are_told_of(wire: Recordings) -> None:
         assert 0 < len(body["results"]) < 42
 
 
+def test_rows_of_the_document_s_types_are_cut_to_others_of_them(wire: Recordings) -> None:
+    """Nobody has to declare them, whether a handler returns rows or the envelope."""
+    for name in ("typed_rows", "own_page"):
+        for body in bodies(wire, "knowledge-1.0", name, "small"):
+            assert 0 < len(body["results"]) < 20
+            for row in body["results"]:
+                model = knowledge_v1.SearchResultFull if "chunk_text" in row else knowledge_v1.SearchResultPreview
+                assert set(model.model_validate(row).model_dump()) == set(row)
+
+
+def test_what_a_handler_s_own_page_lost_comes_before_its_cursor(wire: Recordings) -> None:
+    for result in everywhere(wire, "knowledge-1.0", "own_page", "small"):
+        assert result.body["pagination"] == wire.tools("sdk", "knowledge-1.0")["own_page"].body["pagination"]
+        shown = len(result.body["results"])
+        [warning] = result.body["warnings"]
+        way = rf"retrieve\(hash='[0-9a-f]{{12}}', offset={shown}\), then the cursor"
+        assert re.fullmatch(rf"{shown} of 20 on this page shown; more: {way}", warning["message"])
+    for result in everywhere(wire, "knowledge-1.0", "own_page", "off-small"):
+        assert re.search(r"of 20 on this page shown.*; (more|whole): retrieve\(.*\), then the cursor", result.text)
+
+
 # --- normalisation ---------------------------------------------------------------------------------------------------
 
 

@@ -388,19 +388,12 @@ class Archive:
             return expired + inventory.admit(sizes, end, self._quota, self._most_entries)
 
         async def write() -> None:
-            done = await asyncio.gather(
-                *(self._store_one(_key(owner, digest), content, end) for digest, content in entries.items()),
-                return_exceptions=True,
-            )
-            for failure in filter(None, done):
-                raise failure
+            keys = [_key(owner, digest) for digest in entries]
+            records = [_record_of(content, end) for content in entries.values()]
+            await self._ask(self._store.put_many(keys, records, collection=COLLECTION, ttl=self._lifetime))
 
         await self._amend(owner, admit, write)
         return end
-
-    async def _store_one(self, key: str, content: Content, end: float) -> None:
-        record = _record_of(content, end)
-        await self._ask(self._store.put(key, record, collection=COLLECTION, ttl=self._lifetime))
 
     async def _amend(
         self, owner: str, change: Callable[[Inventory], list[str]], before: Callable[[], Awaitable[None]] | None = None

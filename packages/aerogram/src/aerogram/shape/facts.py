@@ -54,7 +54,7 @@ WORTH: Final = 0.6
 _STRIDE: Final = 6
 _ENOUGH: Final = 16
 _CLEARLY: Final = 1.25
-"""Every sixth record of a sample, if those are enough, shows where facts would take up clearly more than their share."""
+"""Every sixth record of a sample, if those are enough, shows where facts take up clearly more than their share."""
 _FEW_MEMBERS: Final = 4
 _FEW_ELEMENTS: Final = 5
 _MOST_NUMBERS: Final = 3
@@ -121,7 +121,7 @@ def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | Non
 
 
 def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
-    """The facts of some records, and which share of them they take up; names alone tell nothing, and are not worth it."""
+    """The facts of some records, and which share of them they take up; names alone tell nothing, and are worth none."""
     cells = [_cells(record, record) for record in sample]
     survey = _survey(cells)
     facts = Facts(_choose_columns(survey, len(sample)))

@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.jsontext import dumps, part_to_json, pointer_of
 from aerogram.reply import (
     LEFT_OUT,
     Action,
@@ -207,7 +207,7 @@ class _Shown(NamedTuple):
     def rows(self) -> int:
         return self.whole + self.lower
 
-    def describe(self, total: int | None, lacks: str) -> str:
+    def describe(self, total: int | str | None, lacks: str) -> str:
         """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
         if total is None:
             return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
@@ -279,7 +279,7 @@ class _Fitting:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         if self._is_hopeless(self.reply.data):
             return None
-        reply, size = count_itself(self.reply, self.measure)
+        reply, size = count_itself(self.reply, self.measure, self.budget)
         if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
         if size > self.budget or self.measure.dearest(reply) > self.budget:
@@ -313,7 +313,8 @@ class _Fitting:
             limit = self.budget if self.measure.counter.unit == "tokens" else None
             warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
-            warned, size = count_itself(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
+            told = self.reply.replace(notices=(*self.reply.notices, one))
+            warned, size = count_itself(told, self.measure, self.budget)
             if size <= self.budget and self.measure.dearest(warned) <= self.budget:
                 return warned
         return None
@@ -323,7 +324,7 @@ class _Fitting:
         if self._exact is None:  # it was certain to be too large, and nobody has counted it
             return None
         light = self._lean()
-        if light is self.reply:
+        if light is self.reply or len(dumps(light.data).decode()) > self.budget * LONGEST_TOKEN:
             return None
         self.citations = self.reply.citations or self.citations
         light = self._with_room_for_citations(light)
@@ -331,7 +332,7 @@ class _Fitting:
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
-        light, size = count_itself(light, self.measure)
+        light, size = count_itself(light, self.measure, self.budget)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         if is_small and self.citations:
             light = count_itself(self._with_citations(light), self.measure)[0]
@@ -354,9 +355,12 @@ class _Fitting:
         def size(count: int) -> int:
             return self.measure.dearest(cite(count))
 
-        if size(len(wanted)) <= self.budget:
-            return cite(len(wanted))
-        return cite(bisect_right(range(1, len(wanted)), self.budget, key=size))
+        about = Ladder(wanted, part_to_json, self.measure.price).within(self.budget - size(0))
+        few, many = 0, len(wanted)
+        for count in (about + 1, about):  # by their prices; mostly these two tell
+            if few < count <= many:
+                few, many = (count, many) if size(count) <= self.budget else (few, count - 1)
+        return cite(few + bisect_right(range(few + 1, many + 1), self.budget, key=size))
 
     def _lean(self) -> Reply[Any]:
         """The reply without what it says about itself, and without what its type adds to its rows."""
@@ -407,10 +411,7 @@ class _Fitting:
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
         is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
-        return (
-            is_bulk
-            and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
-        )
+        return is_bulk and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
 
     # rows
 
@@ -434,20 +435,21 @@ class _Fitting:
         def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
             return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {}, levels.lacks)
 
+        @cache
+        def size(shown: _Shown) -> int:
+            return self.measure.dearest(dress(shown))
+
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = None
-        is_certain = self._exact is None and levels.lower is None  # that not all are shown
-        if is_certain and self._is_to_be_told(rows):
-            found = self._most_within(levels, dress, frame, self._outline_room)
-        found = found or self._most_within(levels, dress, frame, 0)
-        if not is_certain and found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
-            found = self._most_within(levels, dress, frame, self._outline_room) or found
+        found = self._most_within(levels, size, frame, 0)
+        if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
+            found = self._most_within(levels, size, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
-        if found.rows == len(rows):  # what is all there needs no outline
+        goes_on = self.resume is not None and not found.lower
+        if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(dress(found), found)
-        return self._finish(self._outline(rows, found, lambda told: dress(found, told)), found)
+        return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
 
     def _is_to_be_told(self, rows: list[Any]) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
@@ -478,7 +480,7 @@ class _Fitting:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
     def _most_within(
-        self, levels: _Levels, dress: Callable[[_Shown], Reply[Any]], frame: int, reserve: int
+        self, levels: _Levels, size_of: Callable[[_Shown], int], frame: int, reserve: int
     ) -> _Shown | None:
         """The most that fits beside the frame and what is kept free.
 
@@ -492,8 +494,7 @@ class _Fitting:
             shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
             if not shown.rows or (best is not None and shown <= best):
                 break
-            size = self.measure.dearest(dress(shown))
-            over = size - target
+            over = size_of(shown) - target
             if over <= 0:
                 best, enough = shown, room
                 if -over <= target * LOOSE:
@@ -531,7 +532,7 @@ class _Fitting:
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
-        total = (self._light.page.total if self._light.page is not None else None) or len(rows)
+        total, page = self._whole_number(rows), self._light.page
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             if missing and self.warns:
                 changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
@@ -543,7 +544,14 @@ class _Fitting:
         words = shown.describe(total if missing else None, lacks)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
-        return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
+        then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
+        return self._say(changes, level, words, outline, then, keeps=keeps, how=how, offset=offset)
+
+    def _whole_number(self, rows: list[Any]) -> int | str:
+        """Of how many rows some are shown; a page that the handler made is all that can be given back of them."""
+        total = None if self._light.page is None else self._light.page.total
+        is_of_handler = self.resume is None and self._light.page is not None and total != len(rows)
+        return f"{len(rows)} on this page" if is_of_handler else total or len(rows)
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
@@ -686,10 +694,15 @@ class _Fitting:
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
-    def _outline(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
-        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
+    def _outline(
+        self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]], size: int
+    ) -> Reply[Any]:
+        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it.
+
+        `size` is that of the reply without one.
+        """
         plain = dress({})
-        room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
+        room = min(self.budget - size - 6, self._outline_room)
         outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
@@ -717,7 +730,7 @@ class _Fitting:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = self._with_citations(dressed) if self.citations else dressed
         if reply.telemetry is not None:
-            reply = count_itself(reply, self.measure)[0]
+            reply = count_itself(reply, self.measure, about=self.budget)[0]
         return Fitted(reply, leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
@@ -888,16 +901,22 @@ _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
 
-def count_itself(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
-    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it."""
-    size, telemetry = measure(reply), reply.telemetry
+def count_itself(
+    reply: Reply[Any], measure: Callable[[Reply[Any]], int], most: float = inf, about: int = 0
+) -> tuple[Reply[Any], int]:
+    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it.
+
+    One that is larger than `most` will not be sent, and need not say so. `about` is a number as long as its size.
+    """
+    telemetry = reply.telemetry
     if telemetry is None or telemetry.tokens_estimated != 0:
-        return reply, size
+        return reply, measure(reply)
+    said, size = None, about or measure(reply)
     for _ in range(SELF_COUNTS):
+        if said == size or size > most:
+            break
         reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))
         said, size = size, measure(reply)
-        if said == size:
-            break
     return reply, size
 
 

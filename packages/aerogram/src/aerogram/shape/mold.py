@@ -70,7 +70,8 @@ class Mold:
 
     @cached_property
     def _properties(self) -> Mapping[str, Any]:
-        return self.schema.get("properties", {})
+        properties: Mapping[str, Any] = self.schema.get("properties", {})
+        return properties
 
     @cached_property
     def _others(self) -> Mold:
