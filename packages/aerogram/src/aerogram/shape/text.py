@@ -71,6 +71,8 @@ def whole_characters(text: str, at: int) -> int:
     """
     if at >= len(text):
         return len(text)
+    if at and not _inside_a_character(text, at):
+        return at
     cuts = range(at, max(at - LONGEST_CHARACTER, 0), -1)
     return next((cut for cut in cuts if not _inside_a_character(text, cut)), at if at > LONGEST_CHARACTER else 0)
 
