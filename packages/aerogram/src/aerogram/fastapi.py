@@ -357,7 +357,7 @@ def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
             return value
         is_reply = isinstance(value, (Reply, ResumablePage))
         exchange.insist_on_json(None if is_reply else own)
-        if exchange.is_left_alone and not is_reply and try_read(value) is None:
+        if exchange.is_left_alone and not is_reply and not exchange.is_envelope(value):
             return value
         return _Answer(exchange, value, status=status, given=list(response.headers.raw))
 

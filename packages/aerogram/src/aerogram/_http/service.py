@@ -297,7 +297,8 @@ class HttpService:
         self, contract: Contract, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS
     ) -> Call:
         is_done = not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS
-        return Call(contract, principal=who, is_done=is_done, **exchange.describe_call(), **shaping)
+        home = self._sized[CURRENT].speaker
+        return Call(contract, principal=who, is_done=is_done, home=home, **exchange.describe_call(), **shaping)
 
 
 def _says_loss(outcome: Any, exchange: Exchange) -> bool:
