@@ -47,7 +47,7 @@ from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
 from aerogram.dialects.protocol import Dialect, restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, loads, pointer_of
+from aerogram.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -68,7 +68,6 @@ from aerogram.reply import (
     Resume,
     is_generated_id,
     new_request_id,
-    part_to_json,
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
@@ -121,7 +120,7 @@ log = logging.getLogger("aerogram")
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
     """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
@@ -132,6 +131,7 @@ class Call:
     asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With `is_done`,
     the call has changed something: no control turns its success into a failure. Without `opens_envelopes`, what a
     handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
+    Nobody changes one that is made; freezing it would take longer than most steps.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -172,8 +172,9 @@ class Call:
     @property
     def is_plain(self) -> bool:
         """Whether nothing about this call changes its reply."""
-        shaping = (self.response_mode, self.fields, self.max_tokens, self.cursor, self.page_size, self.allowance)
-        return not self.pages and not self.notices and all(one is None for one in shaping)
+        if self.pages or self.notices or self.allowance is not None or self.is_paged:
+            return False
+        return self.response_mode is None and self.fields is None and self.max_tokens is None
 
     @property
     def is_paged(self) -> bool:
@@ -294,7 +295,8 @@ async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
         problem = done.reply.problem
     if problem is not None:
         await forgive(call)
-    return done._replace(json=draft.json if done.reply.data is draft.reply.data else None)
+    json = draft.json if done.reply.data is draft.reply.data else None
+    return done if done.json is json else done._replace(json=json)
 
 
 async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -681,6 +683,8 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # what may not be sent may not be sent back either
         steps, told = contract.sanitizers, call.arguments if call.told_arguments is None else call.told_arguments
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
+    if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
+        reply = reply.replace(status="empty", empty_reason="no_match")
     whole = reply.complete(
         contract.speaker.needs,
         request_id=call.request_id,
@@ -688,7 +692,7 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         duration_ms=elapsed,
         hides_own_id=contract.speaker.hides_own_ids,
     )
-    return draft._replace(reply=whole)
+    return draft if whole is draft.reply else draft._replace(reply=whole)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
@@ -729,11 +733,11 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
-    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+    elif found.size_before is not None and found.reply.status == "partial" and call.most_tokens is not None:
         found = _fit_with_word(budget, call, draft) or found
     observation = OBSERVATION.get()
-    if observation is not None and found.before is not None and budget.counter.unit == "tokens":
-        observation.size_before = max(found.before, observation.size_before or 0)
+    if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
+        observation.size_before = max(found.size_before(), observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 
@@ -752,10 +756,9 @@ def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
     contract, reply = call.contract, draft.reply
-    most, cost = _most_tokens(budget), reply.telemetry
-    if most is not None and cost is not None and cost.tokens_estimated == 0:
-        reply = reply.replace(telemetry=replace(cost, tokens_estimated=most, tokens_used=most))
-    return fit_reply(
+    if budget.counter.unit != "tokens":  # something has to stand for the count, and no count is longer than this one
+        reply = _with_count(reply, 0, budget.room)
+    found = fit_reply(
         reply,
         budget.room,
         measure=call.sizer(budget),
@@ -776,11 +779,17 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         source=draft.source,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
     )
+    if budget.counter.unit != "tokens":
+        found = found._replace(reply=_with_count(found.reply, budget.room, 0))
+    return found
 
 
-def _most_tokens(budget: Budget | None) -> int | None:
-    """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
-    return None if budget is None or budget.counter.unit == "tokens" else budget.room
+def _with_count(reply: Reply[Any], before: int, after: int) -> Reply[Any]:
+    """The reply with another number of tokens, if it has the one; zero is a number that nobody has counted."""
+    cost = reply.telemetry
+    if cost is None or cost.tokens_estimated != before:
+        return reply
+    return reply.replace(telemetry=replace(cost, tokens_estimated=after, tokens_used=after or None))
 
 
 async def keep(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -806,13 +815,10 @@ async def archive_leftovers(call: Call, archive: Archive, leftovers: tuple[Lefto
 def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
     reply = draft.reply
-    cost, budget = reply.telemetry, None if reply.problem else call.budget  # a failure may be about that limit
-    if "tokens_estimated" not in call.contract.speaker.needs or cost is None:
+    cost = reply.telemetry
+    if "tokens_estimated" not in call.contract.speaker.needs or cost is None or cost.tokens_estimated != 0:
         return draft
-    if cost.tokens_estimated not in (0, _most_tokens(budget)):
-        return draft
-    unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-    return draft._replace(reply=count_itself(unsaid, call.sizer())[0])
+    return draft._replace(reply=count_itself(reply, call.sizer())[0])
 
 
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:

@@ -34,9 +34,9 @@ __all__ = [
     "confidence",
     "deduplication",
     "finish",
+    "is_weak",
     "name_copies",
     "ranking",
-    "reliability",
     "search_records",
 ]
 
@@ -48,6 +48,8 @@ UNDATED: Final = 0.3
 """The recency of a document that does not say when it was written."""
 STRONG: Final = 0.5
 FAIR: Final = 0.25
+WEAK: Final = 0.45
+"""A best result that can be trusted less than this comes with a warning."""
 TOP, HIGH, MIDDLE = 90, 70, 40
 _WEIGHTS: Final = {"verified": 0.35, "publisher": 0.2, "license": 0.15, "dated": 0.15, "url": 0.15}
 _METHODS: Final = {"hybrid": "semantic and keyword", "vector": "semantic", "bm25": "keyword"}
@@ -58,7 +60,7 @@ def confidence(
 ) -> dict[str, float]:
     """How far a result can be trusted: its score, its source, its age."""
     return {
-        "score_reliability": round(reliability(ranked, place), 3),
+        "score_reliability": round(_reliability(ranked, place), 3),
         "source_quality": round(_quality(chunk, verified), 3),
         "recency": round(_recency(chunk.dated, today), 3),
     }
@@ -85,7 +87,12 @@ def deduplication(ranked: RankedResults, place: int, similar: Sequence[tuple[int
     }
 
 
-def reliability(ranked: RankedResults, place: int) -> float:
+def is_weak(ranked: RankedResults) -> bool:
+    """Whether not even the best result can be relied on."""
+    return len(ranked.ids) > 0 and _reliability(ranked, 0) < WEAK
+
+
+def _reliability(ranked: RankedResults, place: int) -> float:
     """The score itself, how much of the query is known, and whether words and meaning agree."""
     words, meaning = float(ranked.words[place]), float(ranked.meaning[place])
     agreement = min(words, meaning) / max(words, meaning) if max(words, meaning) > 0 else 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import random
@@ -206,6 +207,9 @@ def _serve_http(
     app = build_app(library, build_contract(library, settings, keys, fleet), settings, keys, fleet)
     server = make_server(app, settings)
     address = f"http://{_url_host(settings.host)}:{listener.getsockname()[1]}"
+
+    gc.collect()
+    gc.freeze()  # what is there by now stays, and need not be looked through while somebody waits
 
     def announce() -> None:
         if ready is not None:

@@ -20,11 +20,11 @@ from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.documents.standard_v2 import NEXT_OFFSET
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
+from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.limits import header_fields
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input
-from aerogram.reply import Page, Problem, Reply, part_to_json
+from aerogram.reply import Page, Problem, Reply
 
 __all__ = [
     "EXPOSED",

@@ -457,7 +457,9 @@ class Service:
             blocks, said = take_content(draft.reply, call.contract) if draft.reply.extra else (None, draft.reply)
             if draft.media and call.contract.speaker.name != "bare":
                 said = _tell_media(said, draft.media)
-            done = await fit_media(call, await finish(call, draft._replace(reply=said)))
+            draft = draft if said is draft.reply else draft._replace(reply=said)
+            done = await finish(call, draft)
+            done = await fit_media(call, done) if done.media else done
             is_whole = done.reply.problem is None and done.reply.data is said.data
             sent = self._write(call, profile, done, convert if is_whole else None)
             if call.observation is not None:

@@ -3,8 +3,8 @@
 py-key-value's file tree notes the absolute path of each collection when it makes one, and reads it again later. In a
 copy that path leads to the original, or to nothing; so here a collection is where its store is opened.
 
-It also flushes each file to the disk on the event loop, where everybody waits for it. Here a file is read or written
-in one piece, in a thread.
+It also flushes each file to the disk on the event loop, where everybody waits for it. Here files are read or written
+in one piece, in a thread; several are all written before the first is flushed, so that the disk has them at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import asyncio
 import contextlib
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any, Final
 
 import orjson
 from key_value.aio._utils.managed_entry import ManagedEntry
@@ -21,6 +24,9 @@ from key_value.aio.errors import PathSecurityError
 from key_value.aio.stores.filetree import FileTreeStore
 
 __all__ = ["FileStore"]
+
+OPEN_AT_ONCE: Final = 64
+"""So many files are written before the first of them is flushed; a process may not have many more of them open."""
 
 
 class FileStore(FileTreeStore):
@@ -37,7 +43,12 @@ class FileStore(FileTreeStore):
         return await asyncio.to_thread(self._read, collection, key)
 
     async def _put_managed_entry(self, *, key: str, collection: str, managed_entry: ManagedEntry) -> None:
-        await asyncio.to_thread(self._write, collection, key, managed_entry)
+        await asyncio.to_thread(self._write, collection, {key: managed_entry})
+
+    async def _put_managed_entries(
+        self, *, collection: str, keys: Sequence[str], managed_entries: Sequence[ManagedEntry], **_: Any
+    ) -> None:
+        await asyncio.to_thread(self._write, collection, dict(zip(keys, managed_entries, strict=True)))
 
     async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
         return await asyncio.to_thread(self._remove, collection, key)
@@ -52,8 +63,10 @@ class FileStore(FileTreeStore):
             raise TypeError("a record is an object")
         return self._serialization_adapter.load_dict(data=record)
 
-    def _write(self, collection: str, key: str, entry: ManagedEntry) -> None:
-        _replace(self._path(collection, key), orjson.dumps(self._serialization_adapter.dump_dict(entry=entry)))
+    def _write(self, collection: str, entries: Mapping[str, ManagedEntry]) -> None:
+        dump, pending = self._serialization_adapter.dump_dict, iter(entries.items())
+        while some := dict(islice(pending, OPEN_AT_ONCE)):
+            _replace({self._path(collection, key): orjson.dumps(dump(entry=entry)) for key, entry in some.items()})
 
     def _remove(self, collection: str, key: str) -> bool:
         try:
@@ -70,16 +83,26 @@ class FileStore(FileTreeStore):
         return path
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that there is the old one or the new one at any moment, and on the disk when this returns."""
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+def _replace(files: Mapping[Path, bytes]) -> None:
+    """Write files so that there is the old one or the new one at any moment, and on the disk when this returns."""
+    drafts: dict[Path, Path] = {}
+    with contextlib.ExitStack() as stack:
+        opened = []
+        for path, content in files.items():
+            descriptor, draft = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+            file = stack.enter_context(os.fdopen(descriptor, "wb"))
+            drafts[path] = Path(draft)
+            stack.callback(_remove_draft, drafts[path])
             file.write(content)
             file.flush()
+            opened.append(file)
+        for file in opened:
             os.fsync(file.fileno())
-        Path(draft).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(draft).unlink()
-        raise
+        for path, draft in drafts.items():
+            draft.replace(path)
+
+
+def _remove_draft(draft: Path) -> None:
+    """Leave nothing behind of a write that has failed."""
+    with contextlib.suppress(OSError):
+        draft.unlink()

@@ -79,6 +79,14 @@ class BucketStore(BaseStore):
         await asyncio.to_thread(obstore.put, self._bucket, _path(collection, key), text.encode())
 
     @override
+    async def _put_managed_entries(
+        self, *, collection: str, keys: Sequence[str], managed_entries: Sequence[ManagedEntry], **_: Any
+    ) -> None:
+        pairs = zip(keys, managed_entries, strict=True)
+        puts = (self._put_managed_entry(collection=collection, key=key, managed_entry=entry) for key, entry in pairs)
+        await asyncio.gather(*puts)
+
+    @override
     async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
         existed = await _body(self._bucket, _path(collection, key)) is not None
         await asyncio.to_thread(obstore.delete, self._bucket, _path(collection, key))

@@ -134,7 +134,7 @@ class ResponseV2(RootModel[Annotated[Success | Failure, Field(discriminator="suc
 _FAILED = "The operation failed"
 _TOP = frozenset({"success", "data", "error", "meta"})
 _META = frozenset(Meta.model_fields)
-_PLAIN_WORDS = frozenset({"data", "request_id", "page"})
+_PLAIN_WORDS = frozenset({"data", "request_id", "page", "status"})
 _ERROR_MEMBERS = frozenset(ErrorData.model_fields)
 _FAILURE_MEMBERS = _ERROR_MEMBERS | {"feature", "data"}
 
@@ -177,7 +177,13 @@ class ResponseV2Dialect(Dialect):
     def says_all(self, reply: Reply[Any]) -> bool:
         data, page = reply.data, reply.page
         is_said = type(data) is list or (type(data) is dict and _unbox(data) is data)
-        return is_said and vars(reply).keys() <= _PLAIN_WORDS and (page is None or page.extra is None)
+        goes_on = page is not None and bool(page.cursor)  # then the next page has what a part lacks
+        return (
+            is_said
+            and vars(reply).keys() <= _PLAIN_WORDS
+            and (reply.status == "ok" or (reply.status == "partial" and goes_on))
+            and (page is None or page.extra is None)
+        )
 
     def skeleton(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return {"success": body.get("error") is None, "data": {}, "error": None, "meta": {"version": VERSION}}

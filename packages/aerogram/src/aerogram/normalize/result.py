@@ -16,11 +16,12 @@ from pydantic_core import SchemaSerializer, core_schema
 
 from aerogram.content import read_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
+from aerogram.jsontext import part_to_json
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Problem, part_to_json
+from aerogram.reply import Notice, Problem
 
 __all__ = [
     "NOTICES",

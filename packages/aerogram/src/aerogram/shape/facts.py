@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from aerogram.errors import ContractError
@@ -84,13 +85,19 @@ class Facts:
 
     def show(self, record: Any) -> Any:
         """The facts of a record; whatever is no record is shown as it is."""
-        if not isinstance(record, dict):
-            return record
+        return _cells(record, self._wanted(record)) if isinstance(record, dict) else record
+
+    def select(self, record: Record, cells: Mapping[str, Any]) -> dict[str, Any]:
+        """As `show`, of a record whose cells are known."""
+        wanted = self._wanted(record)
+        return {name: shown for name, shown in cells.items() if name in wanted}
+
+    def _wanted(self, record: Record) -> Collection[str]:
         announced = find_announced(record)
-        gone = () if announced is None else (announced.member, announced.type_member)  # a half of it is of no type
-        wanted = [name for name in self.columns if name not in gone]
-        cells = ((name, cell(record[name])) for name in record if name in wanted)
-        return {name: shown for name, shown in cells if shown is not None}
+        if announced is None:
+            return self.columns
+        gone = (announced.member, announced.type_member)  # a half of it is of no type
+        return [name for name in self.columns if name not in gone]
 
 
 def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | None:
@@ -100,11 +107,12 @@ def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | Non
         return None
     if wanted:
         return Facts(tuple(wanted))
-    survey = _survey(sample)
+    cells = [_cells(record, record) for record in sample]
+    survey = _survey(cells)
     facts = Facts(_choose_columns(survey, len(sample)))
     if all(survey[name].is_name for name in facts.columns):
         return None  # names alone tell nothing
-    shown = sum(len(dumps(facts.show(row))) for row in sample)
+    shown = sum(len(dumps(facts.select(row, held))) for row, held in zip(sample, cells, strict=True))
     return facts if shown <= WORTH * sum(len(dumps(row)) for row in sample) else None
 
 
@@ -119,7 +127,8 @@ def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
 # Columns
 
 
-class _Column(NamedTuple):
+@dataclass(frozen=True)
+class _Column:
     """What a sample says about one member: its cells, in how many records it is, and how many cells differ."""
 
     name: str
@@ -145,7 +154,7 @@ class _Column(NamedTuple):
     def is_constant(self) -> bool:
         return self.distinct == 1 and len(self.cells) > 1
 
-    @property
+    @cached_property
     def is_date(self) -> bool:
         return self.holds_words and all(map(is_moment, self.cells))
 
@@ -159,21 +168,25 @@ class _Column(NamedTuple):
         """Whether it is an identifier, and tells nothing else."""
         return self.name in _IDENTIFIERS or self.is_opaque
 
-    @property
+    @cached_property
     def is_random(self) -> bool:
         looks = (_OPAQUE.fullmatch(one) is not None for one in self.cells) if self.holds_words else ()
         return sum(looks) * 2 > len(self.cells)
 
 
-def _survey(sample: Sequence[Record]) -> dict[str, _Column]:
-    """The members of the records that a table could show."""
-    cells: dict[str, list[Any]] = {}
-    for record in sample:
-        for name, value in record.items():
-            shown = cell(value)
-            if shown is not None:
-                cells.setdefault(name, []).append(shown)
-    return {name: _column(name, held) for name, held in cells.items()}
+def _cells(record: Record, wanted: Collection[str]) -> dict[str, Any]:
+    """Those members of a record that are wanted and that a table could show."""
+    cells = ((name, cell(value)) for name, value in record.items() if name in wanted)
+    return {name: shown for name, shown in cells if shown is not None}
+
+
+def _survey(rows: Sequence[Record]) -> dict[str, _Column]:
+    """The columns of a table, by the cells in each of its rows."""
+    columns: dict[str, list[Any]] = {}
+    for cells in rows:
+        for name, shown in cells.items():
+            columns.setdefault(name, []).append(shown)
+    return {name: _column(name, held) for name, held in columns.items()}
 
 
 def _column(name: str, cells: list[Any]) -> _Column:
@@ -323,6 +336,7 @@ _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
 _MOST_COLUMNS: Final = 40
 _COUNTED: Final = (str, bool, int)
+_HEADING_MARKS: Final = ("#", "\n--", "\n==", "\n-=", "\n=-")
 _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
 
 Records = Sequence[Mapping[str, Any]]
@@ -422,10 +436,10 @@ def _are_distinct(values: list[Any]) -> bool:
 
 def _counts(values: list[Any]) -> dict[str, int] | None:
     """How often each of a few short values is there, the most frequent first."""
-    is_plain = all(isinstance(value, _COUNTED) for value in values)
     few = set(_countable(values[:_LOOKED_AT]))
     if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
         return None
+    is_plain = set(map(type, values)).issubset(_COUNTED)
     found = Counter(values if is_plain else _countable(values))
     if len(found) > FEW_VALUES * 2 or (len(found) > MOST_NAMED and not any(isinstance(one, str) for one in found)):
         return None  # of many numbers the least and the greatest tell more
@@ -471,6 +485,8 @@ def _is_short(value: Any) -> bool:
 def outline_text(text: str, room: int, count: Callable[[str], int]) -> list[str]:
     """The headings of a text that is not shown, as far as there is room."""
     headings: list[str] = []
+    if not any(mark in text for mark in _HEADING_MARKS):  # which is quick to tell of a long text
+        return headings
     for match in _HEADING.finditer(text):
         heading = match[0].partition("\n")[0].lstrip("# ").strip()
         if count(dumps([*headings, heading]).decode()) > room:

@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cache
 from heapq import nlargest
 from itertools import accumulate, chain
 from math import inf
@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.jsontext import dumps, part_to_json, pointer_of
 from aerogram.reply import (
     LEFT_OUT,
     Action,
@@ -128,11 +128,11 @@ class Leftover(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The reply that fits, and what must be archived before it is sent; `before` is the size of what did not fit."""
+    """The reply that fits, and what must be archived before it is sent; `size_before` is that of what did not fit."""
 
     reply: Reply[Any]
     leftovers: tuple[Leftover, ...] = ()
-    before: int | None = None
+    size_before: Callable[[], int] | None = None
 
 
 def fit(
@@ -175,6 +175,7 @@ def fit(
         reply,
         budget,
         measure,
+        cache(measure.price),
         kind,
         Mold.of(schema) if schema else ANYTHING,
         archive,
@@ -255,6 +256,8 @@ class _Fitting:
     reply: Reply[Any]
     budget: int
     measure: Measure
+    price: Callable[[str], float]
+    """What a piece of JSON adds to the size; asked about the same pieces for every room that is tried."""
     kind: RecordType | None
     mold: Mold
     archive: bool
@@ -276,7 +279,7 @@ class _Fitting:
         """The reply as it is, if it fits; with a warning if it nearly did not."""
         if self._is_hopeless(self.reply.data):
             return None
-        reply, size = count_itself(self.reply, self.measure)
+        reply, size = count_itself(self.reply, self.measure, self.budget)
         if size <= NEARLY_FULL * self.budget - 40:
             return Fitted(reply)
         if size > self.budget or self.measure.dearest(reply) > self.budget:
@@ -296,7 +299,8 @@ class _Fitting:
             return len(data) > most
         rows = rows_of(data)
         if rows is None or len(rows.items) <= JUDGED_BY:
-            return False
+            has_additions = self.kind is not None and bool(self.kind.additions)  # without which it may fit
+            return not has_additions and len(dumps(data)) > most * 2
         written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
         return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
@@ -309,7 +313,8 @@ class _Fitting:
             limit = self.budget if self.measure.counter.unit == "tokens" else None
             warning = replace(warning, suggestion=levers.before_the_limit(len(rows.items) if rows else 0, limit))
         for one in (warning, replace(warning, suggestion=None)):
-            warned, size = count_itself(self.reply.replace(notices=(*self.reply.notices, one)), self.measure)
+            told = self.reply.replace(notices=(*self.reply.notices, one))
+            warned, size = count_itself(told, self.measure, self.budget)
             if size <= self.budget and self.measure.dearest(warned) <= self.budget:
                 return warned
         return None
@@ -319,7 +324,7 @@ class _Fitting:
         if self._exact is None:  # it was certain to be too large, and nobody has counted it
             return None
         light = self._lean()
-        if light is self.reply:
+        if light is self.reply or len(dumps(light.data).decode()) > self.budget * LONGEST_TOKEN:
             return None
         self.citations = self.reply.citations or self.citations
         light = self._with_room_for_citations(light)
@@ -327,7 +332,7 @@ class _Fitting:
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
-        light, size = count_itself(light, self.measure)
+        light, size = count_itself(light, self.measure, self.budget)
         is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
         if is_small and self.citations:
             light = count_itself(self._with_citations(light), self.measure)[0]
@@ -350,9 +355,12 @@ class _Fitting:
         def size(count: int) -> int:
             return self.measure.dearest(cite(count))
 
-        if size(len(wanted)) <= self.budget:
-            return cite(len(wanted))
-        return cite(bisect_right(range(1, len(wanted)), self.budget, key=size))
+        about = Ladder(wanted, part_to_json, self.measure.price).within(self.budget - size(0))
+        few, many = 0, len(wanted)
+        for count in (about + 1, about):  # by their prices; mostly these two tell
+            if few < count <= many:
+                few, many = (count, many) if size(count) <= self.budget else (few, count - 1)
+        return cite(few + bisect_right(range(few + 1, many + 1), self.budget, key=size))
 
     def _lean(self) -> Reply[Any]:
         """The reply without what it says about itself, and without what its type adds to its rows."""
@@ -403,20 +411,17 @@ class _Fitting:
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
         is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
-        return (
-            is_bulk
-            and self.measure.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
-        )
+        return is_bulk and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
 
     # rows
 
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         show = None if self.whole_rows else self._lower_level(rows)
-        whole = Ladder(rows, None, self.measure.price)
+        whole = Ladder(rows, None, self.price)
         levels = _Levels(whole, None, self.ranked)
         if show is not None:
             lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
-            levels = levels._replace(lower=Ladder(rows, show, self.measure.price), lacks=lacks)
+            levels = levels._replace(lower=Ladder(rows, show, self.price), lacks=lacks)
         fitted = self._rows_at(levels, rows, build)
         if fitted is None and levels.lower is not None:  # whole rows need less of an account
             fitted = self._rows_at(levels._replace(lower=None), rows, build)
@@ -430,16 +435,21 @@ class _Fitting:
         def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
             return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {}, levels.lacks)
 
+        @cache
+        def size(shown: _Shown) -> int:
+            return self.measure.dearest(dress(shown))
+
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = self._most_within(levels, dress, frame, 0)
+        found = self._most_within(levels, size, frame, 0)
         if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
-            found = self._most_within(levels, dress, frame, self._outline_room) or found
+            found = self._most_within(levels, size, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
-        if found.rows == len(rows):  # what is all there needs no outline
+        goes_on = self.resume is not None and not found.lower
+        if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(dress(found), found)
-        return self._finish(self._outline(rows, found, lambda told: dress(found, told)), found)
+        return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
 
     def _is_to_be_told(self, rows: list[Any]) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
@@ -470,7 +480,7 @@ class _Fitting:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
     def _most_within(
-        self, levels: _Levels, dress: Callable[[_Shown], Reply[Any]], frame: int, reserve: int
+        self, levels: _Levels, size_of: Callable[[_Shown], int], frame: int, reserve: int
     ) -> _Shown | None:
         """The most that fits beside the frame and what is kept free.
 
@@ -484,8 +494,7 @@ class _Fitting:
             shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
             if not shown.rows or (best is not None and shown <= best):
                 break
-            size = self.measure.dearest(dress(shown))
-            over = size - target
+            over = size_of(shown) - target
             if over <= 0:
                 best, enough = shown, room
                 if -over <= target * LOOSE:
@@ -510,7 +519,7 @@ class _Fitting:
             lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
             return self._dress_rows(build([row]), rows, first, {}, lacks)
 
-        return self._cut(dress, lambda room: shrink(rows[0], room, self.measure.price, self.mold.item), first)
+        return self._cut(dress, lambda room: shrink(rows[0], room, self.price, self.mold.item), first)
 
     def _dress_rows(
         self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
@@ -563,7 +572,7 @@ class _Fitting:
             words = _describe_cuts(cuts)
             return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
-        return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
+        return self._cut(dress, lambda room: shrink(data, room, self.price, self.mold, inside=as_map))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -685,10 +694,15 @@ class _Fitting:
     def _say_outline(reply: Reply[Any], outline: Mapping[str, Any]) -> Reply[Any]:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
-    def _outline(self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]]) -> Reply[Any]:
-        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it."""
+    def _outline(
+        self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]], size: int
+    ) -> Reply[Any]:
+        """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it.
+
+        `size` is that of the reply without one.
+        """
         plain = dress({})
-        room = min(self.budget - self.measure.dearest(plain) - 6, self._outline_room)
+        room = min(self.budget - size - 6, self._outline_room)
         outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
@@ -715,7 +729,7 @@ class _Fitting:
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = self._with_citations(dressed) if self.citations else dressed
-        return Fitted(count_itself(reply, self.measure)[0], leftovers, self.before)
+        return Fitted(count_itself(reply, self.measure, about=self.budget)[0], leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
@@ -740,9 +754,8 @@ class _Fitting:
             return Content.of_json(data) if self.source is None else Content.of_text(self.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
-    @cached_property
     def before(self) -> int:
-        """The size of the whole, or about it."""
+        """The size of the whole, or about it; who fits a reply need not know it."""
         if self._exact is not None:
             return self._exact
         data, rows = self.reply.data, rows_of(self.reply.data)
@@ -756,7 +769,7 @@ class _Fitting:
         """What data costs, judged by its beginning."""
         text = dumps(data)
         few = text[: self.budget * 16].decode("utf-8", "ignore")
-        return self.measure.price(few) * len(text) / max(len(few.encode()), 1)
+        return self.price(few) * len(text) / max(len(few.encode()), 1)
 
     # refusals
 
@@ -773,7 +786,7 @@ class _Fitting:
 
     def _hardest_row(self, rows: Sequence[Any]) -> Any:
         """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
-        price = self.measure.price
+        price = self.price
         dressed = self._dress_rows([], [None], _Shown(0, 1), {})
         account = self.measure.dearest(dressed) - self.measure.dearest(self._light.replace(data=[]))
 
@@ -867,7 +880,7 @@ class _Fitting:
         refusal = Refusal(
             judged.reply,
             self.budget,
-            self.before,
+            self.before(),
             self.measure.counter,
             judged._serves,
             levers,
@@ -886,16 +899,22 @@ _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""
 
 
-def count_itself(reply: Reply[Any], measure: Callable[[Reply[Any]], int]) -> tuple[Reply[Any], int]:
-    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it."""
-    size, telemetry = measure(reply), reply.telemetry
+def count_itself(
+    reply: Reply[Any], measure: Callable[[Reply[Any]], int], most: float = inf, about: int = 0
+) -> tuple[Reply[Any], int]:
+    """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it.
+
+    One that is larger than `most` will not be sent, and need not say so. `about` is a number as long as its size.
+    """
+    telemetry = reply.telemetry
     if telemetry is None or telemetry.tokens_estimated != 0:
-        return reply, size
+        return reply, measure(reply)
+    said, size = None, about or measure(reply)
     for _ in range(SELF_COUNTS):
+        if said == size or size > most:
+            break
         reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))
         said, size = size, measure(reply)
-        if said == size:
-            break
     return reply, size
 
 
