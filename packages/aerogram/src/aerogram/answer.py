@@ -45,9 +45,9 @@ from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.contract import Contract
 from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
-from aerogram.dialects.protocol import restore
+from aerogram.dialects.protocol import Dialect, restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, part_to_json, pointer_of
+from aerogram.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -153,6 +153,8 @@ class Call:
     pages: bool = False
     is_done: bool = False
     opens_envelopes: bool = True
+    home: Dialect | None = None
+    """The dialect of its server, where this caller gets another one."""
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     suits: Callable[[Any], bool] | None = None
@@ -441,14 +443,36 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 is_archived=outcome.is_archived,
             )
         kind = type(outcome)
-        if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
+        said = outcome if isinstance(outcome, Reply) else _open_text(call, outcome) if kind is str else None
+        if said is None and (kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome))):
             return _normalize_data(call, outcome)
-        said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
-        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
+        said = said or _open_envelope(call, outcome)
+        if said is not None:
             return _normalize_reply(call, said)
-        return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        draft = _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        # an object of one's own may turn out to be an envelope
+        said = None if kind is dict else _open_envelope(call, draft.reply.data)
+        return draft if said is None else _normalize_reply(call, said)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return ReplyDraft(_failure(call, error))
+
+
+def _open_envelope(call: Call, value: Any) -> Reply[Any] | None:
+    """The reply that a value says in a dialect, unless it is to stay the data that it is."""
+    said = try_read(value, call.contract.speaker)
+    if said is None and call.home is not None and isinstance(value, dict) and not call.home.is_older(value):
+        said = try_read(value, call.home)
+    return said if said is not None and (call.opens_envelopes or said.problem is not None) else None
+
+
+def _open_text(call: Call, text: str) -> Reply[Any] | None:
+    """The reply that a text says in a dialect as JSON; most texts are known by their beginning to say none."""
+    if not text.startswith("{") or call.contract.speaker.name == "bare" or not any(f'"{one}"' in text for one in SIGNS):
+        return None
+    try:
+        return _open_envelope(call, loads(text))
+    except ContractError:
+        return None
 
 
 _DATA: Final = frozenset((list, str, int, float, bool, type(None)))

@@ -295,7 +295,7 @@ class _Hook:
         """Whether a caller gets what FastAPI makes of a value; who takes neither that nor an envelope is refused."""
         is_reply = isinstance(value, (Reply, ResumablePage))
         exchange.insist_on_json(None if is_reply else self._own_type)
-        return not is_reply and exchange.is_left_alone and try_read(value) is None
+        return not is_reply and exchange.is_left_alone and not exchange.is_envelope(value)
 
 
 def _put_gate(dependant: Dependant, has_limits: bool) -> None:

@@ -707,6 +707,16 @@ class Exchange(HttpRequest):
 
     # what a handler answers
 
+    def is_envelope(self, value: Any) -> bool:
+        """Whether a handler says something in a dialect, and not in the shape that legacy callers know."""
+        speaker = self.layer.speakers[CURRENT]
+        is_older = isinstance(value, dict) and speaker.is_older(value)
+        if try_read(value, None if is_older else speaker) is not None:
+            return True
+        # an object of one's own that has the members is opened when it is written
+        names = getattr(type(value), "model_fields", None) or getattr(type(value), "__dataclass_fields__", {})
+        return bool(names) and names.keys() >= set(speaker.slim.get("required", names))
+
     def leave_alone(self, body: bytes | memoryview) -> None:
         """Know of which envelope a body is that a handler has made itself, and that stays as it is."""
         speaker, held = self.layer.speakers[CURRENT], bytes(body)

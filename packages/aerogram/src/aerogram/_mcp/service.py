@@ -245,6 +245,7 @@ class Service:
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
             asked["suits"] = partial(conforms, schema=profile.own_schema)
             asked["opens_envelopes"] = not self.offer.is_bare  # a server without one keeps its results
+            asked["home"] = self.contract.speaker
         elif self.listing.form != "full":
             asked["schema"] = profile.typed
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)

@@ -155,6 +155,10 @@ class Dialect(ABC):
         self.check(body, lenient=lenient)
         return self._restore(body)
 
+    def is_older(self, body: Mapping[str, Any]) -> bool:
+        """Whether a dictionary is in the shape that callers knew before this contract: it stays so for them."""
+        return False
+
     def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
         """The reply in a handler's dictionary that is meant as a body of this dialect and lacks something of one."""
         if not self.recognises(body) or not body.keys() <= self.members:
