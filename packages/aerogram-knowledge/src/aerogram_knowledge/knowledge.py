@@ -274,7 +274,7 @@ class Knowledge:
             records = search_records(chunks, ranked, shown, statuses, similar)
             notices: tuple[Notice, ...] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-            if not fields and mode != "ids_only":
+            if found.also_in and not fields and mode != "ids_only":
                 rows = name_copies(rows, chunks, found.also_in)
             said = _reply_members(pager, found)
             if withheld:

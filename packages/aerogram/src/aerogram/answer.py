@@ -142,6 +142,8 @@ class Call:
     told_arguments: Mapping[str, Any] | None = None
     """How the arguments are told back, where that is not as they came."""
     request_id: str = field(default_factory=new_request_id)
+    has_generated_id: bool = False
+    """Whether its id is known to be one that was made here."""
     principal: str | None = None
     apart: str | None = ""
     client_tag: str | None = None
@@ -305,7 +307,7 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
-        kind = find_record_type(draft.reply.data)
+        kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
         if kind is not None:
             call = replace(call, found_kind=kind)
         await bill(call, draft)
@@ -685,14 +687,16 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
     if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
         reply = reply.replace(status="empty", empty_reason="no_match")
-    whole = reply.complete(
-        contract.speaker.needs,
-        request_id=call.request_id,
-        operation=call.operation,
-        duration_ms=elapsed,
-        hides_own_id=contract.speaker.hides_own_ids,
-    )
-    return draft if whole is draft.reply else draft._replace(reply=whole)
+    needs, hides_id = contract.speaker.needs, contract.speaker.hides_own_ids
+    if needs or not (hides_id and call.has_generated_id and reply.problem is None):  # else there is nothing to add
+        reply = reply.complete(
+            needs,
+            request_id=call.request_id,
+            operation=call.operation,
+            duration_ms=elapsed,
+            hides_own_id=hides_id,
+        )
+    return draft if reply is draft.reply else draft._replace(reply=reply)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
