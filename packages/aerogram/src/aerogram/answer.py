@@ -269,6 +269,7 @@ class ReplyDraft(NamedTuple):
     ahead: Ahead | None = None
     rows: Rows | None = None
     whole_rows: bool = False
+    cites_unasked: bool = False
     is_archived: bool = False
     leftovers: tuple[Leftover, ...] = ()
     source: str | None = None
@@ -442,6 +443,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 resume=outcome.resume,
                 ahead=outcome.ahead,
                 whole_rows=outcome.whole_rows,
+                cites_unasked=outcome.cites_unasked,
                 is_archived=outcome.is_archived,
             )
         kind = type(outcome)
@@ -772,6 +774,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         retrieve=contract.retrieve if contract.archive is not None else None,
         resume=draft.resume,
         whole_rows=draft.whole_rows or call.wants_whole_rows,
+        cites_unasked=draft.cites_unasked,
         ranked=call.is_ranked,
         facts=contract.facts.get(call.operation, ()),
         among=None if draft.rows is None else draft.rows.items,
@@ -782,6 +785,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         is_near_told=not draft.is_archived,
         source=draft.source,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
+        echoes=contract.speaker.echoes,
     )
     if budget.counter.unit != "tokens":
         found = found._replace(reply=_with_count(found.reply, budget.room, 0))
