@@ -17,7 +17,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -46,14 +48,34 @@ _NAME: Final = re.compile(r"[^\W\d][\w .()/%#$€&+-]*")
 _INDENT: Final = re.compile(r"[\[{]\r?\n( +|\t)")
 _PYTHON: Final = re.compile(r"\s*\[?\{'")
 _TOKEN: Final = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|None|True|False""")
+_STRING_OR_NUMBER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
+_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
+_SURE_DIGITS: Final = 15
+"""So many digits of a number are in its float."""
+_LONG_SHAPES: Final = tuple(b"0" * before + b"." + b"0" * (16 - before) for before in range(1, 16))
+"""More digits than those, wherever their point is."""
+_LIKELY_SHAPES: Final = (b"00000.0", b".00000000000")
+"""One of these is in each of them."""
 _WORDS: Final = {"None": "null", "True": "true", "False": "false"}
 
 
 class DataText(NamedTuple):
-    """Data that was read from texts, and what writes such data as they were written."""
+    """Data that was read from texts, and what writes such data, or a part of it, as they were written.
+
+    `digits` are those of numbers that say more than a float holds, by what would be written for the float.
+    """
 
     value: Any
     write: Write
+    digits: Mapping[str, str] = MappingProxyType({})
+
+    def exactly(self) -> DataText:
+        """The same, written with all digits."""
+        return self._replace(write=_with_digits(self.write, self.digits)) if self.digits else self
+
+    def write_part(self, part: Any) -> str:
+        """A part of the data as compact JSON."""
+        return _with_digits(lambda value: dumps(value).decode(), self.digits)(part)
 
 
 def read_data(texts: Sequence[str]) -> DataText | None:
@@ -83,7 +105,10 @@ def _parse(text: str) -> Any:
 
 def _read_json(text: str) -> DataText | None:
     value = _parse(text)
-    return None if value is None or _loses_something(text, value) else DataText(value, _json_writer(text))
+    if value is None or _loses_something(text, value):
+        return None
+    digits = _find_long_numbers(text)
+    return None if digits is None else DataText(value, _json_writer(text), digits).exactly()
 
 
 def _loses_something(text: str, value: Any) -> bool:
@@ -150,8 +175,10 @@ def _read_lines(text: str) -> DataText | None:
         if not isinstance(row, dict) or _loses_something(line, row):
             return None
         rows.append(row)
-    write = _json_writer(lines[0], text)
-    return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))))
+    write, digits = _json_writer(lines[0], text), _find_long_numbers(text)
+    if digits is None:
+        return None
+    return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))), digits).exactly()
 
 
 def _read_blocks(texts: Sequence[str]) -> DataText | None:
@@ -161,12 +188,41 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
         return None
     if any(_loses_something(text, row) for text, row in zip(texts, rows, strict=True)):
         return None
-    write = _json_writer(*texts)
-    return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))))
+    write, digits = _json_writer(*texts), _find_long_numbers("\n".join(texts))
+    if digits is None:
+        return None
+    return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))), digits).exactly()
 
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+# Numbers that say more than a float holds
+
+
+def _find_long_numbers(text: str) -> Mapping[str, str] | None:
+    """Such numbers as they stand in JSON, by what would be written for their floats; None where two are one float."""
+    digits = text.encode().translate(_ZEROS)
+    if not any(shape in digits for shape in _LIKELY_SHAPES) or not any(shape in digits for shape in _LONG_SHAPES):
+        return {}
+    numbers = {found[1] for found in _STRING_OR_NUMBER.finditer(text) if found[1] and not found[1].isdigit()}
+    rounded = [one for one in numbers if len(one) > _SURE_DIGITS and Decimal(one) != Decimal(repr(float(one)))]
+    found = {written: one for one in rounded for written in _spellings(one)}
+    is_clear = all(found[written] == one for one in numbers for written in _spellings(one) if written in found)
+    return found if is_clear else None
+
+
+def _spellings(number: str) -> set[str]:
+    value = float(number)
+    return {repr(value), orjson.dumps(value).decode()}
+
+
+def _with_digits(write: Write, digits: Mapping[str, str]) -> Write:
+    def replace(found: re.Match[str]) -> str:
+        return digits.get(found[0], found[0])
+
+    return lambda value: _STRING_OR_NUMBER.sub(replace, write(value))
 
 
 # Python
