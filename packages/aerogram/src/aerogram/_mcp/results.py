@@ -75,7 +75,7 @@ def tool_result(
 
 def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
     """What goes under `_meta`: all but the data where the body is the data alone, and the problem in any case."""
-    said = dialect.aside(reply)
+    said = {} if dialect.aside is None else dialect.aside(reply)
     if reply.problem is not None:
         said["problem"] = _facts(reply.problem)
         if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it

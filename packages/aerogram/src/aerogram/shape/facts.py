@@ -89,13 +89,13 @@ class Facts:
 
     columns: tuple[str, ...]
 
-    def show(self, record: Any) -> Any:
-        """The facts of a record; whatever is no record is shown as it is."""
-        return _cells(record, self._wanted(record)) if isinstance(record, dict) else record
-
-    def select(self, record: Record, cells: Mapping[str, Any]) -> dict[str, Any]:
-        """As `show`, of a record whose cells are known."""
+    def show(self, record: Any, cells: Mapping[str, Any] | None = None) -> Any:
+        """The facts of a record, whose cells may be known; whatever is no record is shown as it is."""
+        if not isinstance(record, dict):
+            return record
         wanted = self._wanted(record)
+        if cells is None:
+            return _cells(record, wanted)
         return {name: shown for name, shown in cells.items() if name in wanted}
 
     def _wanted(self, record: Record) -> Collection[str]:
@@ -127,7 +127,7 @@ def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
     facts = Facts(_choose_columns(survey, len(sample)))
     if all(survey[name].is_name for name in facts.columns):
         return facts, inf
-    shown = sum(len(dumps(facts.select(row, held))) for row, held in zip(sample, cells, strict=True))
+    shown = sum(len(dumps(facts.show(row, held))) for row, held in zip(sample, cells, strict=True))
     return facts, shown / sum(len(dumps(row)) for row in sample)
 
 

@@ -115,9 +115,9 @@ def page_end(text: str, at: int) -> int:
 
 
 def missing_after(shown: str) -> int:
-    """How many characters a cut text says are missing."""
-    found = _MARK.search(shown, max(len(shown) - 120, 0))
-    return int(found[1]) if found else 0
+    """How many characters a cut text says are missing; a mark before the last one is the text's own."""
+    found = _MARK.findall(shown, max(len(shown) - 120, 0))
+    return int(found[-1]) if found else 0
 
 
 def clip(text: str, limit: int) -> str:
