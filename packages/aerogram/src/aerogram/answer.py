@@ -258,6 +258,7 @@ class ReplyDraft(NamedTuple):
     so that one which could not end is refused before it begins; `rows` are all rows, where this path pages them.
     `whole_rows`: they stay whole and in their order; `is_archived`: they come from the archive. `leftovers` are to be
     archived, each whole and with what was shown of it. `source` is the text that the data was read from.
+    `is_too_large`: it is known that the data does not fit as it is.
     """
 
     reply: Reply[Any]
@@ -273,6 +274,7 @@ class ReplyDraft(NamedTuple):
     is_archived: bool = False
     leftovers: tuple[Leftover, ...] = ()
     source: str | None = None
+    is_too_large: bool = False
 
 
 # The path
@@ -784,6 +786,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         ahead=draft.ahead,
         is_near_told=not draft.is_archived,
         source=draft.source,
+        is_too_large=draft.is_too_large,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
         echoes=contract.speaker.echoes,
     )

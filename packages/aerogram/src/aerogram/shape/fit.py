@@ -155,6 +155,7 @@ def fit(
     ahead: Ahead | None = None,
     is_near_told: bool = True,
     source: str | None = None,
+    is_too_large: bool = False,
     suits: Callable[[Reply[Any]], bool] | None = None,
     echoes: bool = True,
     cites_unasked: bool = False,
@@ -169,6 +170,7 @@ def fit(
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
+    With `is_too_large`, it is known that the whole does not fit.
     Where the schema spares nothing, `suits` says whether a reply that was cut regardless still is what it promises.
     A contract that `echoes` the question does so as well where not all fits; citations that
     nobody asked for (`cites_unasked`) go without a word.
@@ -195,7 +197,8 @@ def fit(
         echoes,
         cites_unasked,
     )
-    fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduce()
+    whole = None if is_too_large else fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner()
+    fitted = whole or fitting.reduce()
     if fitted is None and suits is not None:
         loose = replace(fitting, mold=ANYTHING).reduce()
         fitted = loose if loose is not None and suits(loose.reply) else None
@@ -638,11 +641,15 @@ class _Fitting:
         """
         room, best = float(self.budget - self.measure.dearest(dress(None))), None
         enough, too_much, down = 0.0, inf, 1
+        tried: list[tuple[Any, int]] = []
         for _ in range(MOST_ROUNDS):
             if room < 1 or too_much - enough < 1:
                 break
             shown = cut(room)
-            spare = self.budget - self.measure.dearest(dress(shown))
+            known = next((size for one, size in tried if one == shown), None)
+            size = self.measure.dearest(dress(shown)) if known is None else known
+            tried.append((shown, size))
+            spare = self.budget - size
             if spare >= 0:
                 enough = room
                 best = shown if best is None or len(dumps(shown)) > len(dumps(best)) else best
