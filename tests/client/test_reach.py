@@ -134,20 +134,20 @@ async def test_no_other_tool_is_called_on_the_word_of_a_reply():
         return "[1]"
 
     @server.tool(output_schema=None)
-    def kid_retrieve(hash: str, as_text: bool) -> str:
-        called.append("kid_retrieve")
+    def kid_retrieve(hash: str, as_text: bool, to: str = "nobody") -> str:
+        called.append(f"kid_retrieve to {to}")
         return "[1]"
 
     async with fastmcp.Client(server) as connection:
         client = AsyncClient(connection)
         for tool in ("delete_everything", "kid_retrieve"):
-            action = Action(tool=tool, args={"hash": content.hash})
+            action = Action(tool=tool, args={"hash": content.hash, "to": "mallory"})
             reply = Reply.partial([], "left out", fidelity=fidelity, actions=(action,))
             try:
                 await client.recover(reply)
             except Exception:  # noqa: BLE001 - there is no archive behind this server
                 continue
-    assert called == ["kid_retrieve"]
+    assert called == ["kid_retrieve to nobody"]
 
 
 async def test_no_tool_is_called_because_a_page_is_said_to_lead_there():

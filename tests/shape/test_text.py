@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aerogram.shape.shrink import cuts_between
 from aerogram.shape.text import clip, page_end, whole_characters
 
 FAMILY = "👩‍👩‍👧‍👦"
@@ -85,3 +86,13 @@ def test_a_cut_in_a_long_row_of_flags_is_between_two_of_them() -> None:
 )
 def test_a_page_ends_after_a_line_a_sentence_or_a_word_and_loses_nothing(text: str, at: int, end: str) -> None:
     assert text[: page_end(text, at)] == end
+
+
+def test_a_mark_that_a_text_has_itself_is_not_taken_for_the_one_that_says_where_it_was_cut() -> None:
+    whole = {"id": 1, "text": "word… [+12 chars] " * 300}
+    shown = {"id": 1, "text": clip(whole["text"], 450)}
+    (cut,) = cuts_between(whole, shown)
+    assert (cut.total, shown["text"][: cut.shown]) == (5400, whole["text"][: cut.shown]) and 300 < cut.shown < 450
+    fenced = f"<untrusted-0123456789ab>\n{whole['text']}\n</untrusted-0123456789ab>"
+    (cut,) = cuts_between(fenced, clip(fenced, 450))
+    assert clip(fenced, 450)[: cut.shown] == fenced[: cut.shown] and 300 < cut.shown < 450

@@ -259,13 +259,19 @@ def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -
         if "hash" in args and action.endpoint:
             return _address_retrieval(resolve_address(address, action.endpoint.rpartition(" ")[2]), args)
         if "hash" in args and action.tool and _is_retrieval(action.tool, default):
-            return _tool_retrieval(action.tool, args)
+            is_named = action.tool == default  # by whoever made the client
+            known = {name: value for name, value in args.items() if is_named or name in _OF_RETRIEVAL}
+            return _tool_retrieval(action.tool, known)
     for call in filter(None, (_CALL.search(notice.message) for notice in reply.notices)):
         if _is_retrieval(call[1], default):
             return _tool_retrieval(call[1], {})
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
     return _address_retrieval(default, {}) if HASH in default else _tool_retrieval(default, {})
+
+
+_OF_RETRIEVAL: Final = frozenset({"path", "response_mode", "fields", "page_size", "query", "offset"})
+"""What a reply may say of how the rest of it is given back."""
 
 
 def _is_retrieval(tool: str, default: str | None) -> bool:

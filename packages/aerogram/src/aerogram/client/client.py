@@ -82,9 +82,9 @@ def advised_wait(reply: Reply[Any], *, now: float | None = None) -> float | None
         reset = (
             dt.datetime.fromisoformat(state.reset_at).timestamp() if isinstance(state.reset_at, str) else state.reset_at
         )
-    except ValueError:
+        return max(reset - (time.time() if now is None else now), 0.0)
+    except (ValueError, OverflowError):  # no time, or a number of hundreds of digits
         return None
-    return max(reset - (time.time() if now is None else now), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

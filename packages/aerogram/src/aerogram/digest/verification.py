@@ -19,6 +19,8 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]"
 _CLAUSE_END = ",;:、，；：—–"
 # a sentence that was too long for a digest is cut anywhere
 _LONG = 60
+MOST_STEPS = 2_000
+"""So many ends of sentences are tried for one digest: most sentences stand in the text as they are, and need none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class _TextMatcher:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._steps = MOST_STEPS
 
     @cached_property
     def _line(self) -> str:
@@ -58,14 +61,23 @@ class _TextMatcher:
 
     def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
-        if self._has(sentence):
-            return True
-        words = sentence.split()
-        # the longest beginning first: where it stops is where another sentence may begin
-        for count in reversed(range(1, self._prefix_length(words) + 1)):
-            if self._ends(words[:count]) and self.contains(" ".join(words[count:])):
+        words, pending, seen = sentence.split(), [0], {0}
+        while pending:
+            rest = words[pending[-1] :]
+            at = pending.pop()
+            if self._has(" ".join(rest)):
                 return True
+            # the longest beginning first: where it stops is where another sentence may begin
+            ends = [at + count for count in range(1, self._prefix_length(rest) + 1) if at + count not in seen]
+            found = [end for end in reversed(ends) if self._steps_on() and self._ends(words[at:end])]
+            seen.update(found)
+            pending += reversed(found)
         return False
+
+    def _steps_on(self) -> bool:
+        """Whether there is a step left to look further for where a sentence ends."""
+        self._steps -= 1
+        return self._steps >= 0
 
     def _has(self, piece: str) -> bool:
         if _UNSPACED.search(piece):

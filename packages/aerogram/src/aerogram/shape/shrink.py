@@ -14,7 +14,7 @@ from aerogram.jsontext import dumps, pointer_of
 from aerogram.shape.facts import find_announced
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.text import clip, missing_after
+from aerogram.shape.text import clip, shown_before
 
 __all__ = ["Cut", "cuts_between", "least_length", "shrink"]
 
@@ -74,8 +74,8 @@ def _cuts(whole: Any, shown: Any, steps: tuple[str | int, ...]) -> Iterator[Cut]
     if whole is shown or whole == shown:
         return
     if isinstance(whole, str):
-        missing = missing_after(shown) if isinstance(shown, str) else len(whole)
-        yield Cut(steps, len(whole) - missing if missing else len(shown), len(whole), "characters")
+        count = shown_before(shown) if isinstance(shown, str) else 0
+        yield Cut(steps, len(shown) if count is None else count, len(whole), "characters")
     elif isinstance(whole, list):
         held = shown if isinstance(shown, list) else []
         if len(held) < len(whole):
