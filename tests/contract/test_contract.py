@@ -339,15 +339,24 @@ async def test_a_refusal_speaks_in_the_terms_of_the_callers_own_limit():
 @pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
 @pytest.mark.parametrize("channels", ["text", "mirror"])
 async def test_the_budget_that_a_refusal_names_is_enough_for_the_next_call(dialect, channels):
-    """It has an id of its own, which may cost half as much again."""
-    first, next_one = "req_sy235pwd", "req_7n3k6k5n"
-    assert [best_counter().count(one) for one in (first, next_one)] == [4, 10]
+    """It has an id of its own, which may cost more than twice as much."""
+    first, next_one = "req_standing", "req_krhblzqg"
+    assert [best_counter().count(one) for one in (first, next_one)] == [3, 8]
     contract = Contract(dialect=dialect, channels=channels, archive=Archive.in_memory())
     for limit in range(1, 200, 33):
         refused = await answer(Call(contract, max_tokens=limit, request_id=first), ROWS[:20])
         if refused.problem is not None:
             needed = int(refused.problem.remediation.split()[-2])
             assert (await answer(Call(contract, max_tokens=needed, request_id=next_one), ROWS[:20])).problem is None
+
+
+@pytest.mark.parametrize("outcome", [ROWS[:2], ROWS, KeyError("absent")])
+async def test_where_characters_or_bytes_count_tokens_are_still_told_as_they_are(outcome):
+    for budget in ("4000 bytes", "claude-code"):
+        contract = Contract(dialect="knowledge-1.0", budget=budget, archive=Archive.in_memory())
+        reply = await answer(Call(contract), outcome)
+        size = best_counter().count(render(contract, reply).text)
+        assert reply.telemetry.tokens_used == reply.telemetry.tokens_estimated == size
 
 
 async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_archive():

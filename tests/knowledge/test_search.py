@@ -128,11 +128,13 @@ def test_each_mode_is_a_record_of_the_contract(shared_small, mode, model):
 
 
 def test_only_the_fields_that_were_asked_for_are_shown(shared_small):
-    reply = shared_small.search("token", fields=["chunk_id", "source_file", "confidence"])
-    assert set(reply.data[0]) == {"chunk_id", "source_file", "confidence"}
-    with pytest.raises(InvalidFields) as refused:
-        shared_small.search("token", fields=["chunk_text"])
-    assert "source_file" in refused.value.details["allowed_fields"]
+    wanted = ["chunk_id", "source_file", "confidence"]
+    for how in ({"about": True}, {"response_mode": "full"}):
+        assert list(shared_small.search("token", fields=wanted, **how).data[0]) == wanted
+    for wrong in ("chunk_text", "confidence", "also_in"):
+        with pytest.raises(InvalidFields) as refused:
+            shared_small.search("token", fields=[wrong])
+        assert "source_file" in refused.value.details["allowed_fields"]
 
 
 def test_scores_are_shares_that_order_the_results(shared_small):

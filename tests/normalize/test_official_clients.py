@@ -103,6 +103,20 @@ async def test_fastmcp_server_sends_every_result_unchanged(caplog):
             assert (result.is_error, result.structured_content) == (ROWS[place].is_error, expected(place))
 
 
+@pytest.mark.parametrize("server", [MCPServer("sdk"), fastmcp.FastMCP("fastmcp")], ids=["sdk", "fastmcp"])
+async def test_a_result_of_ours_is_no_success_where_nobody_knows_it(server: Any, caplog: pytest.LogCaptureFixture):
+    """Its words would be a text of Python; the failure says what to return."""
+
+    @server.tool()
+    def show() -> Any:
+        return normalize_tool_result({"a": 1})
+
+    async with (mcp if isinstance(server, MCPServer) else fastmcp).Client(server) as client:
+        result = await getattr(client, "call_tool_mcp", client.call_tool)("show", {})
+    assert result.is_error and "ToolResult(" not in result.content[0].text
+    assert "to_mcp()" in result.content[0].text + caplog.text
+
+
 def test_results_of_both_packages_pass_as_the_same_object():
     """An error flag in them is neither set nor cleared."""
     sdk = CallToolResult(content=[], is_error=True)

@@ -76,6 +76,11 @@ async def test_fields_are_those_of_the_mode_in_every_tool(served):
         ):
             refused = read(await client.call_tool(tool, {**asked, **wrong}, raise_on_error=False))
             assert refused.problem.code == "INVALID_FIELDS", tool
+        for mode, field in (("preview", "ranking"), ("metadata", "also_in"), ("ids_only", "confidence")):
+            asked = {"query": "token", "response_mode": mode, "fields": ["chunk_id", field]}
+            refused = read(await client.call_tool("semantic_search", asked, raise_on_error=False))
+            allowed = getattr(WhitelistedSemanticSearchFields, mode.upper())
+            assert set(refused.problem.details["allowed_fields"]) == allowed
 
 
 @pytest.mark.parametrize(("mode", "cited"), [("ids_only", 0), ("metadata", 0), ("preview", 1), ("full", 1)])

@@ -88,11 +88,12 @@ def test_a_page_ends_after_a_line_a_sentence_or_a_word_and_loses_nothing(text: s
     assert text[: page_end(text, at)] == end
 
 
-def test_a_mark_that_a_text_has_itself_is_not_taken_for_the_one_that_says_where_it_was_cut() -> None:
-    whole = {"id": 1, "text": "word… [+12 chars] " * 300}
-    shown = {"id": 1, "text": clip(whole["text"], 450)}
-    (cut,) = cuts_between(whole, shown)
-    assert (cut.total, shown["text"][: cut.shown]) == (5400, whole["text"][: cut.shown]) and 300 < cut.shown < 450
-    fenced = f"<untrusted-0123456789ab>\n{whole['text']}\n</untrusted-0123456789ab>"
-    (cut,) = cuts_between(fenced, clip(fenced, 450))
-    assert clip(fenced, 450)[: cut.shown] == fenced[: cut.shown] and 300 < cut.shown < 450
+def test_what_a_text_itself_says_is_missing_is_not_what_is() -> None:
+    text = "word… [+12 chars] " * 300
+    fenced = f"<untrusted-0123456789ab>\n{text}\n</untrusted-0123456789ab>"
+    for whole in (text, fenced):
+        for limit in range(100, 140):
+            clipped = clip(whole, limit)
+            (cut,) = cuts_between(whole, clipped)
+            assert clipped[cut.shown :].startswith("… [+") and clipped[: cut.shown] == whole[: cut.shown]
+            assert cut.shown == clipped.rfind("…")

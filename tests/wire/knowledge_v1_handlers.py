@@ -16,6 +16,7 @@ from aerogram.documents.knowledge_v1 import (
     SearchResultIDs,
     SearchResultMetadata,
     SearchResultPreview,
+    SemanticSearchResponseType,
     VendorInfoIDs,
     VendorInfoMetadata,
     VendorInfoPreview,
@@ -150,6 +151,22 @@ def typed_envelope() -> MCPResponseEnvelope[list[SearchResultMetadata]]:
     )
 
 
+def typed_rows() -> list[SearchResultFull]:
+    return [hit(rank) for rank in range(1, 43)]
+
+
+def own_page() -> SemanticSearchResponseType:
+    """The first page of its own paging, with the cursor of the second."""
+    page = typed_envelope()
+    return SemanticSearchResponseType(
+        metadata=page.metadata.model_copy(update={"status": "success", "message": None}),
+        results=[hit(rank) for rank in range(1, 21)],
+        pagination=page.pagination.model_copy(update={"page_size": 20}),
+        execution_context=page.execution_context,
+        warnings=[],
+    )
+
+
 def envelope() -> dict:
     return typed_envelope().model_dump(mode="json")
 
@@ -201,6 +218,8 @@ HANDLERS = (
         vendor_preview,
         envelope,
         typed_envelope,
+        typed_rows,
+        own_page,
         explained,
         warn,
         nothing_found,

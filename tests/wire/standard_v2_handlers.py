@@ -179,8 +179,8 @@ def give_number() -> int:
     return 42
 
 
-def search(q: str, tier: str = "S") -> list[dict]:
-    return PROGRAMS[:7]
+def search(q: str, tier: str = "S", limit: int = 20) -> list[dict]:
+    return PROGRAMS[:limit]
 
 
 def raise_not_found() -> dict:
@@ -230,7 +230,7 @@ CALLS = {
     **{f"rows {count}": (rows, {"count": count}) for count in (0, 1, 4, 5)},
     **{f"empty {reason}": (empty, {"reason": reason}) for reason in REASONS},
     **{f"fail {name}": (fail, {"constructor": name}) for name in CONSTRUCTORS},
-    "search": (search, {"q": "IT導入", "tier": "A"}),
+    "search": (search, {"q": "IT導入", "tier": "A", "limit": 7}),
     "search badly": (search, {}),
 }
 """What is asked of every server, each under its name: a handler, and its arguments."""

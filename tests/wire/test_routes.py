@@ -12,7 +12,7 @@ import pytest
 import aerogram
 from aerogram.codes import KIND_RULES, TABLE
 from aerogram.dialects.response_v2 import ResponseV2
-from aerogram.documents.knowledge_v1 import MCPResponseEnvelope
+from aerogram.documents.knowledge_v1 import MCPResponseEnvelope, SearchResultFull, SearchResultPreview
 from aerogram.documents.standard_v2 import StandardResponse
 from aerogram.tokens import best_counter
 from contracts.document_examples import example
@@ -222,10 +222,11 @@ def test_the_rows_are_the_same_in_both_shapes(wire: Recordings) -> None:
 
 
 def test_a_search_echoes_how_it_was_understood(wire: Recordings) -> None:
-    for response in everywhere(wire, "standard-v2", "search"):
+    """As the framework reads the query: of Starlette, which leaves that to handlers, as text."""
+    for response, limit in zip(everywhere(wire, "standard-v2", "search"), ("7", 7), strict=True):
         assert response.json()["query_echo"] == {
             "normalized_input": {"q": "IT導入"},
-            "applied_filters": {"tier": "A"},
+            "applied_filters": {"tier": "A", "limit": limit},
             "unparsed_terms": [],
         }
 
@@ -280,6 +281,23 @@ def test_every_failure_has_one_shape(wire: Recordings) -> None:
                 assert (body["status"], body["results"], body["meta"]["billable_units"]) == ("error", [], 0)
 
 
+# --- response-v2 -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["own_model_fails", "own_record_fails", "own_text_fails", "category_alone"])
+def test_a_failure_in_whatever_holds_the_envelope_is_one(wire: Recordings, name: str) -> None:
+    """With the status of its code, or of its category where it has none."""
+    for response in everywhere(wire, "response-v2", name):
+        assert (response.status_code, response.json()["data"]["error_code"]) == (404, "NOT_FOUND")
+
+
+def test_an_envelope_that_lacks_something_is_none_for_legacy_callers_either(wire: Recordings) -> None:
+    for response in everywhere(wire, "response-v2", "page_in_short", "v1"):
+        assert response.json() == {"tasks": [{"task_id": "task-001"}]}
+    for name, status in {"no_rows_as_data": 500, "category_alone": 404}.items():
+        assert {one.status_code for one in everywhere(wire, "response-v2", name, "v1")} == {status}
+
+
 # --- knowledge-1.0 ---------------------------------------------------------------------------------------------------
 
 
@@ -294,3 +312,13 @@ def test_fields_that_a_mode_lacks_are_refused(wire: Recordings) -> None:
     for response in everywhere(wire, "knowledge-1.0", "wrong fields"):
         assert (response.status_code, response.json()["error"]["code"]) == (400, "INVALID_FIELDS")
         assert "chunk_id" in json.dumps(response.json()["error"]["allowed_fields"])
+
+
+def test_what_a_handler_s_own_page_lost_is_told_of_this_page(wire: Recordings) -> None:
+    """Its rows are of the document's types, and the call that gives them back is among those that follow."""
+    for framework in ROUTES:
+        body = wire.routes(framework, "knowledge-1.0", "small")["own_page"].json()
+        assert f"{len(body['results'])} of 20 on this page shown" in body["warnings"][0]["message"]
+        for row in body["results"]:
+            model = SearchResultFull if "chunk_text" in row else SearchResultPreview
+            assert set(model.model_validate(row).model_dump()) == set(row)

@@ -28,8 +28,8 @@ from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram.jsontext import dumps, loads
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
-from aerogram.shape.modes import Mode, allowed_mode, select
-from aerogram.shape.pages import Pager, ResumablePage, Window
+from aerogram.shape.modes import allowed_mode, select
+from aerogram.shape.pages import Pager, ResumablePage
 from aerogram.state import can_write, private_directory
 from aerogram_knowledge.contents import read_contents
 from aerogram_knowledge.documents.document import File
@@ -43,8 +43,16 @@ from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
 from aerogram_knowledge.licences import LicenseFilter, other_license_notice
 from aerogram_knowledge.search.citations import Status, citations_of, verify
 from aerogram_knowledge.search.fusion import RankedResults
-from aerogram_knowledge.search.results import CHUNK, VENDOR, chunk_record, kind_for, reliability, search_records
-from aerogram_knowledge.search.search import SMALL_INDEX, IndexSearch, check_method, check_query
+from aerogram_knowledge.search.results import (
+    CHUNK,
+    VENDOR,
+    chunk_record,
+    is_weak,
+    kind_for,
+    name_copies,
+    search_records,
+)
+from aerogram_knowledge.search.search import SMALL_INDEX, FoundPage, IndexSearch, check_method, check_query
 from aerogram_knowledge.search.suggestions import names_in, suggest
 from aerogram_knowledge.store import Store, StoredChunk, StoreHealth
 from aerogram_knowledge.store.address import is_url, open_store
@@ -126,8 +134,6 @@ VENDOR_TOOL: Final = "find_vendor_info"
 CHUNKS_TOOL: Final = "get_chunks"
 DIGEST_TOOL: Final = "digest_document"
 MOST_CHUNKS: Final = 50
-WEAK: Final = 0.45
-"""A best result that can be trusted less than this comes with a warning."""
 SPARSE: Final = 5
 FOLLOWED: Final = 3
 _CITED: Final = ("preview", "full")
@@ -245,39 +251,38 @@ class Knowledge:
         `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
         citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
         """
-        with self._search.turn:
-            asked, way = check_query(query), check_method(method)
-            mode, narrowed = allowed_mode(response_mode), Filters.of(filters)
-            arguments = {"query": asked, "filters": narrowed.as_json(), "fields": list(fields or ()), "method": way}
-            pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal, documented=True)
-            if cursor is not None:
-                self.cursors.prepare(cursor)
-            window = pager.window(cursor, page_size)
-            ranked = self._search.rank(asked, narrowed, way)
-            withheld = self._search.withheld(asked, narrowed, way) if self.gate.withheld else 0
+        narrowed = Filters.of(filters)
+        where = narrowed.as_json()
+        asked, way, mode = check_query(query), check_method(method), allowed_mode(response_mode)
+        arguments = {"query": asked, "filters": where, "fields": list(fields or ()), "method": way}
+        pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal, documented=True)
+        if cursor is not None:
+            self.cursors.prepare(cursor)
+        window = pager.window(cursor, page_size)
+        with self._search.turns.take():
+            found = self._search.page(asked, narrowed, way, window)
+            ranked, chunks, withheld = found.ranked, found.chunks, found.withheld
             if not len(ranked.ids):
                 if withheld:
                     raise self.gate.refusal(withheld)
-                return ResumablePage(self._empty_reply(asked, narrowed, ranked, window))
-            first = _page_offset(ranked, window)
-            shown = range(len(ranked.ids))[first : first + window.size]
-            chunks = self._search.chunks(ranked.ids[first : first + window.size].tolist())
-            wanted = _cites(cite, mode) or about or mode == "full"
-            statuses = self._verify(chunks) if wanted else None
-            also_in = self._search.also_in(chunks)
-            kind = kind_for(mode, fields, about)
+                return ResumablePage(self._empty_reply(pager, narrowed, found))
+            cites = mode in _CITED if cite is None else cite
+            is_checked = cites or about or mode == "full"
+            statuses: list[Status] = self._verify(chunks) if is_checked else ["verified"] * len(chunks)
+            kind, shown = kind_for(mode, about), range(len(ranked.ids))[found.first : found.last]
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
-            known = statuses or ["verified"] * len(chunks)
-            records = search_records(chunks, ranked, shown, known, similar, also_in)
+            records = search_records(chunks, ranked, shown, statuses, similar)
+            notices: tuple[Notice, ...] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-            page = _page_of(pager, ranked, first, window)
-            said = self._reply_members(asked, narrowed, ranked, mode, chunks)
+            if found.also_in and not fields and mode != "ids_only":
+                rows = name_copies(rows, chunks, found.also_in)
+            said = _reply_members(pager, found)
             if withheld:
-                said["notices"] += self.gate.notices(withheld)
-            if _cites(cite, mode):
-                said["citations"] = citations_of(chunks, known)
-            reply = (Reply.partial if withheld else Reply.ok)(rows, page=page, **said)
-            return ResumablePage(reply, lambda count: _seal(pager, ranked, first + count), whole_rows=True)
+                notices += self.gate.notices(withheld)
+            if cites:
+                said["citations"] = citations_of(chunks, statuses)
+            reply = (Reply.partial if withheld else Reply.ok)(rows, notices=notices, **said)
+            return ResumablePage(reply, lambda count: _seal(pager, ranked, found.first + count), whole_rows=True)
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
@@ -295,7 +300,7 @@ class Knowledge:
         shown = [one for one in found if not self.gate.holds_back(one)]
         if not shown:
             raise self.gate.refusal(len(found))
-        cited = citations_of(shown, self._verify(shown)) if _cites(None, mode) else ()
+        cited = citations_of(shown, self._verify(shown)) if mode in _CITED else ()
         rows = select([chunk_record(one) for one in shown], tuple(fields or ()), mode=mode, kind=CHUNK)
         notices = (*_missing_notices(missing), *self.gate.notices(len(found) - len(shown)))
         said: dict[str, Any] = {"operation": CHUNKS_TOOL, "citations": cited}
@@ -442,36 +447,15 @@ class Knowledge:
             raise NotFound(f"The file no longer has {chunk.path!r}")
         return texts[chunk.path]
 
-    def _reply_members(
-        self, query: str, filters: Filters, ranked: RankedResults, mode: Mode, chunks: Sequence[StoredChunk]
-    ) -> dict[str, Any]:
-        """What a search says besides its results: how it was understood, and what a caller is likely to ask next."""
-        is_weak = len(ranked.ids) > 0 and reliability(ranked, 0) < WEAK
-        best, asked = [chunk.id for chunk in chunks[:FOLLOWED]], filters.as_json()
-        said: dict[str, Any] = {
-            "operation": SEARCH_TOOL,
-            "query_echo": QueryEcho({"query": query}, asked, ranked.unknown),
-        }
-        said["notices"] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak else ()
-        if mode != "full" and chunks:
-            said["actions"] = (
-                Action(tool=CHUNKS_TOOL, args={"chunk_ids": best}),
-                Action(tool=DIGEST_TOOL, args={"source_file": chunks[0].path, "query": query}),
-            )
-        if 0 < len(ranked.ids) < SPARSE and not filters.is_open:
-            said["retry_with"] = {"query": query}
-        return said
-
-    def _empty_reply(self, query: str, filters: Filters, ranked: RankedResults, window: Window) -> Reply[Any]:
+    def _empty_reply(self, pager: Pager, filters: Filters, found: FoundPage) -> Reply[Any]:
         """The reply without results: why, and what to ask instead."""
-        reason = self._search.why_empty(query, filters, ranked.method)
-        retry = self._suggest(query, filters, ranked)
-        page = Page(has_more=False, total=0, page_size=window.size)
+        query = pager.arguments["query"]
+        reason = self._search.why_empty(query, filters, found.ranked.method)
+        retry = self._suggest(query, filters, found.ranked)
         actions = (Action(tool=SEARCH_TOOL, args=retry),) if retry else ()
-        said = self._reply_members(query, filters, ranked, "full", ())
-        if reason == "license_blocked":
-            said["notices"] += (other_license_notice(),)
-        return Reply.empty(reason, page=page, retry_with=retry or None, actions=actions, **said)
+        notices = (other_license_notice(),) if reason == "license_blocked" else ()
+        said = _reply_members(pager, found)
+        return Reply.empty(reason, retry_with=retry or None, actions=actions, notices=notices, **said)
 
     def _suggest(self, query: str, filters: Filters, ranked: RankedResults) -> dict[str, Any]:
         """The nearest question that has an answer."""
@@ -510,23 +494,28 @@ def _missing_notices(ids: Sequence[int]) -> tuple[Notice, ...]:
     return (Notice.of("PARTIAL_RESULTS", message, suggestion=_FROM_SEARCH, missing_ids=list(ids)),) if ids else ()
 
 
-def _cites(cite: bool | None, mode: Mode) -> bool:
-    return mode in _CITED if cite is None else cite
-
-
-def _page_offset(ranked: RankedResults, window: Window) -> int:
-    """How many results stand before a page: by the last one that was shown, wherever it stands now."""
-    if window.after is None:
-        return window.offset
-    score, identity = window.after
-    return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
-
-
-def _page_of(pager: Pager, ranked: RankedResults, first: int, window: Window) -> Page:
-    last = first + window.size
-    more = last < len(ranked.ids)
-    cursor = _seal(pager, ranked, last) if more else None
-    return Page(cursor=cursor, has_more=more, total=len(ranked.ids), page_size=window.size)
+def _reply_members(pager: Pager, found: FoundPage) -> dict[str, Any]:
+    """What a search says besides its results: where they stand, how it was understood, and what may be asked next."""
+    ranked, chunks, query, where = found.ranked, found.chunks, pager.arguments["query"], pager.arguments["filters"]
+    best, goes_on = [chunk.id for chunk in chunks[:FOLLOWED]], found.last < len(ranked.ids)
+    said: dict[str, Any] = {
+        "page": Page(
+            cursor=_seal(pager, ranked, found.last) if goes_on else None,
+            has_more=goes_on,
+            total=len(ranked.ids),
+            page_size=found.last - found.first,
+        ),
+        "operation": SEARCH_TOOL,
+        "query_echo": QueryEcho({"query": query}, where, ranked.unknown),
+    }
+    if pager.mode != "full" and chunks:
+        said["actions"] = (
+            Action(tool=CHUNKS_TOOL, args={"chunk_ids": best}),
+            Action(tool=DIGEST_TOOL, args={"source_file": chunks[0].path, "query": query}),
+        )
+    if 0 < len(ranked.ids) < SPARSE and where:
+        said["retry_with"] = {"query": query}
+    return said
 
 
 def _seal(pager: Pager, ranked: RankedResults, count: int) -> str:

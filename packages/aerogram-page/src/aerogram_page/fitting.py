@@ -18,8 +18,8 @@ from aerogram.client.reading import items_of
 from aerogram.content import Content
 from aerogram.contract import Contract
 from aerogram.errors import InvalidCursor, ValidationFailed
-from aerogram.jsontext import dumps
-from aerogram.reply import FidelityLevel, Reply, part_to_json
+from aerogram.jsontext import dumps, part_to_json
+from aerogram.reply import FidelityLevel, Reply
 from aerogram.shape.fit import DATA, Leftover, without_archive
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode

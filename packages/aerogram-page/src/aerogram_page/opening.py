@@ -12,8 +12,8 @@ from aerogram.dialects import NAMES, recognise
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import read as read_body
 from aerogram.errors import ContractError, InvalidReply, ReplyError
-from aerogram.jsontext import loads
-from aerogram.reply import Reply, part_to_json
+from aerogram.jsontext import loads, part_to_json
+from aerogram.reply import Reply
 from aerogram_page.paths import LARGEST_REPLY
 from aerogram_page.violations import Fault, faults_of
 

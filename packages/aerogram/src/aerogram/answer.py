@@ -45,9 +45,9 @@ from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.contract import Contract
 from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
-from aerogram.dialects.protocol import restore
+from aerogram.dialects.protocol import Dialect, restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, pointer_of
+from aerogram.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -68,7 +68,6 @@ from aerogram.reply import (
     Resume,
     is_generated_id,
     new_request_id,
-    part_to_json,
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
@@ -80,6 +79,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
+from aerogram.shape.records import find_record_type
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
 
@@ -120,7 +120,7 @@ log = logging.getLogger("aerogram")
 Handler: TypeAlias = Callable[[], Awaitable[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
     """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
@@ -131,6 +131,7 @@ class Call:
     asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With `is_done`,
     the call has changed something: no control turns its success into a failure. Without `opens_envelopes`, what a
     handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
+    Nobody changes one that is made; freezing it would take longer than most steps.
     """
 
     contract: Contract = field(default_factory=Contract)
@@ -141,6 +142,8 @@ class Call:
     told_arguments: Mapping[str, Any] | None = None
     """How the arguments are told back, where that is not as they came."""
     request_id: str = field(default_factory=new_request_id)
+    has_generated_id: bool = False
+    """Whether its id is known to be one that was made here."""
     principal: str | None = None
     apart: str | None = ""
     client_tag: str | None = None
@@ -152,6 +155,8 @@ class Call:
     pages: bool = False
     is_done: bool = False
     opens_envelopes: bool = True
+    home: Dialect | None = None
+    """The dialect of its server, where this caller gets another one."""
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     suits: Callable[[Any], bool] | None = None
@@ -160,6 +165,8 @@ class Call:
     levers: Levers | None = None
     """What its caller can change about it, where that is known."""
     notices: tuple[Notice, ...] = ()
+    found_kind: RecordType | None = None
+    """The type that its records turn out to be of, where none is declared."""
     observation: Observation | None = None
     """Where it is reported what was answered, if anybody observes."""
     started: float = field(default_factory=time.perf_counter)
@@ -167,8 +174,9 @@ class Call:
     @property
     def is_plain(self) -> bool:
         """Whether nothing about this call changes its reply."""
-        shaping = (self.response_mode, self.fields, self.max_tokens, self.cursor, self.page_size, self.allowance)
-        return not self.pages and not self.notices and all(one is None for one in shaping)
+        if self.pages or self.notices or self.allowance is not None or self.is_paged:
+            return False
+        return self.response_mode is None and self.fields is None and self.max_tokens is None
 
     @property
     def is_paged(self) -> bool:
@@ -207,8 +215,8 @@ class Call:
 
     @property
     def kind(self) -> RecordType | None:
-        """The type of the records that its operation gives, where that is declared."""
-        return self.contract.kinds.get(self.operation)
+        """The type of the records that its operation gives: as declared, or as they look."""
+        return self.contract.kinds.get(self.operation, self.found_kind)
 
     @property
     def wants_whole_rows(self) -> bool:
@@ -289,7 +297,8 @@ async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
         problem = done.reply.problem
     if problem is not None:
         await forgive(call)
-    return done._replace(json=draft.json if done.reply.data is draft.reply.data else None)
+    json = draft.json if done.reply.data is draft.reply.data else None
+    return done if done.json is json else done._replace(json=json)
 
 
 async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -298,6 +307,9 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
+        kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
+        if kind is not None:
+            call = replace(call, found_kind=kind)
         await bill(call, draft)
         draft = annotate(call, draft)
         draft = clean(call, draft)
@@ -433,14 +445,36 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 is_archived=outcome.is_archived,
             )
         kind = type(outcome)
-        if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
+        said = outcome if isinstance(outcome, Reply) else _open_text(call, outcome) if kind is str else None
+        if said is None and (kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome))):
             return _normalize_data(call, outcome)
-        said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
-        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
+        said = said or _open_envelope(call, outcome)
+        if said is not None:
             return _normalize_reply(call, said)
-        return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        draft = _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        # an object of one's own may turn out to be an envelope
+        said = None if kind is dict else _open_envelope(call, draft.reply.data)
+        return draft if said is None else _normalize_reply(call, said)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return ReplyDraft(_failure(call, error))
+
+
+def _open_envelope(call: Call, value: Any) -> Reply[Any] | None:
+    """The reply that a value says in a dialect, unless it is to stay the data that it is."""
+    said = try_read(value, call.contract.speaker)
+    if said is None and call.home is not None and isinstance(value, dict) and not call.home.is_older(value):
+        said = try_read(value, call.home)
+    return said if said is not None and (call.opens_envelopes or said.problem is not None) else None
+
+
+def _open_text(call: Call, text: str) -> Reply[Any] | None:
+    """The reply that a text says in a dialect as JSON; most texts are known by their beginning to say none."""
+    if not text.startswith("{") or call.contract.speaker.name == "bare" or not any(f'"{one}"' in text for one in SIGNS):
+        return None
+    try:
+        return _open_envelope(call, loads(text))
+    except ContractError:
+        return None
 
 
 _DATA: Final = frozenset((list, str, int, float, bool, type(None)))
@@ -651,14 +685,18 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # what may not be sent may not be sent back either
         steps, told = contract.sanitizers, call.arguments if call.told_arguments is None else call.told_arguments
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
-    whole = reply.complete(
-        contract.speaker.needs,
-        request_id=call.request_id,
-        operation=call.operation,
-        duration_ms=elapsed,
-        hides_own_id=contract.speaker.hides_own_ids,
-    )
-    return draft._replace(reply=whole)
+    if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
+        reply = reply.replace(status="empty", empty_reason="no_match")
+    needs, hides_id = contract.speaker.needs, contract.speaker.hides_own_ids
+    if needs or not (hides_id and call.has_generated_id and reply.problem is None):  # else there is nothing to add
+        reply = reply.complete(
+            needs,
+            request_id=call.request_id,
+            operation=call.operation,
+            duration_ms=elapsed,
+            hides_own_id=hides_id,
+        )
+    return draft if reply is draft.reply else draft._replace(reply=reply)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
@@ -699,11 +737,11 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
         # there is no room for the cursor of a page that nobody asked for: the archive's account takes less
         unpaged = draft._replace(reply=draft.reply.replace(page=None), resume=None, ahead=None)
         found = _fit_into(budget, call, unpaged)
-    elif found.before is not None and found.reply.status == "partial" and call.most_tokens is not None:
+    elif found.size_before is not None and found.reply.status == "partial" and call.most_tokens is not None:
         found = _fit_with_word(budget, call, draft) or found
     observation = OBSERVATION.get()
-    if observation is not None and found.before is not None and budget.counter.unit == "tokens":
-        observation.size_before = max(found.before, observation.size_before or 0)
+    if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
+        observation.size_before = max(found.size_before(), observation.size_before or 0)
     return draft._replace(reply=found.reply, leftovers=found.leftovers)
 
 
@@ -722,10 +760,9 @@ def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
     contract, reply = call.contract, draft.reply
-    most, cost = _most_tokens(budget), reply.telemetry
-    if most is not None and cost is not None and cost.tokens_estimated == 0:
-        reply = reply.replace(telemetry=replace(cost, tokens_estimated=most, tokens_used=most))
-    return fit_reply(
+    if budget.counter.unit != "tokens":  # something has to stand for the count, and no count is longer than this one
+        reply = _with_count(reply, 0, budget.room)
+    found = fit_reply(
         reply,
         budget.room,
         measure=call.sizer(budget),
@@ -746,11 +783,17 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         source=draft.source,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
     )
+    if budget.counter.unit != "tokens":
+        found = found._replace(reply=_with_count(found.reply, budget.room, 0))
+    return found
 
 
-def _most_tokens(budget: Budget | None) -> int | None:
-    """What stands for a count of tokens while a reply is fitted by another measure: a number that is no shorter."""
-    return None if budget is None or budget.counter.unit == "tokens" else budget.room
+def _with_count(reply: Reply[Any], before: int, after: int) -> Reply[Any]:
+    """The reply with another number of tokens, if it has the one; zero is a number that nobody has counted."""
+    cost = reply.telemetry
+    if cost is None or cost.tokens_estimated != before:
+        return reply
+    return reply.replace(telemetry=replace(cost, tokens_estimated=after, tokens_used=after or None))
 
 
 async def keep(call: Call, draft: ReplyDraft) -> ReplyDraft:
@@ -776,13 +819,10 @@ async def archive_leftovers(call: Call, archive: Archive, leftovers: tuple[Lefto
 def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with its tokens counted, where its contract wants to know and `fit` has not counted them."""
     reply = draft.reply
-    cost, budget = reply.telemetry, None if reply.problem else call.budget  # a failure may be about that limit
-    if "tokens_estimated" not in call.contract.speaker.needs or cost is None:
+    cost = reply.telemetry
+    if "tokens_estimated" not in call.contract.speaker.needs or cost is None or cost.tokens_estimated != 0:
         return draft
-    if cost.tokens_estimated not in (0, _most_tokens(budget)):
-        return draft
-    unsaid = reply.replace(telemetry=replace(cost, tokens_estimated=0, tokens_used=None))
-    return draft._replace(reply=count_itself(unsaid, call.sizer())[0])
+    return draft._replace(reply=count_itself(reply, call.sizer())[0])
 
 
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:

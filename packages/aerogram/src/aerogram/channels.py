@@ -74,12 +74,12 @@ _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary":
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
 Count: TypeAlias = Literal["larger", "both", "text", "structured"]
 COUNTS: Final[tuple[Count, ...]] = get_args(Count)
-_DEAR_ID: Final = "req_7n3k6k5n"
+_DEAR_ID: Final = "req_krhblzqg"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATION: Final = 1234.567
 _DEAR_HASH: Final = f"sha256:{DEAR_DIGITS}"
 _STAND_INS: Final = {
-    "request_id": "req_hsmuuba3",
+    "request_id": "req_hsreltpu",
     "operation": "an_operation",
     "timestamp": "2026-11-15T10:00:00.123Z",
 }
@@ -99,7 +99,12 @@ def channels_of(
     """The two channels of a reply whose body a `speaker` has written; `json` is that of its data, if it is known."""
     if policy == "mirror":
         own = None if speaker is None or speaker.headline is None else speaker.headline(body)
-        text = (dumps(body) if json is None else json_around(body, reply.data, json)).decode()
+        told = (
+            body
+            if speaker is None or not speaker.required_if_empty
+            else _without_empty(body, speaker.required_if_empty)
+        )
+        text = (dumps(told) if json is None else json_around(told, reply.data, json)).decode()
         return Channels(text if own is None else f"{own}\n{text}", body)
     if policy == "compact":
         return Channels(cheapest_text(body, best_counter()), body)
@@ -108,6 +113,15 @@ def channels_of(
     if policy == "text":
         return Channels(json_around(body, reply.data, json).decode())
     raise ValidationFailed(f"There is no channel policy {policy!r}", remediation=f"Use one of {', '.join(POLICIES)}")
+
+
+def _without_empty(body: Any, names: frozenset[str]) -> Any:
+    """A body as a model reads it in a text: without the members of these names that say nothing."""
+    return {name: part for name, part in body.items() if name not in names or _says_something(part)}
+
+
+def _says_something(part: Any) -> bool:
+    return any(part.values()) if isinstance(part, dict) else bool(part)
 
 
 def summary_of(reply: Reply[Any], body: Any = None, speaker: Dialect | None = None) -> str:

@@ -62,8 +62,10 @@ def read_data(texts: Sequence[str]) -> DataText | None:
         return _read_blocks(texts)
     text = texts[0]
     first = text.lstrip()[:1]
+    if _PYTHON.match(text):
+        return _read_python(text)
     if first and first in "{[":
-        return _read_json(text) or _read_lines(text) or _read_python(text)
+        return _read_json(text) or _read_lines(text)
     return _read_markdown(text) if first == "|" or "|" in text[:200] else _read_csv(text)
 
 
@@ -172,7 +174,7 @@ def _as_list(value: Any) -> list[Any]:
 
 def _read_python(text: str) -> DataText | None:
     """Objects in the words of Python, of which nothing is lost: written again they are the same text."""
-    if len(text) > LONGEST_PYTHON or not _PYTHON.match(text):
+    if len(text) > LONGEST_PYTHON:
         return None
     said = text.strip()
     for put_in_json in (_swap_quotes, _put_in_json):  # the first is quick, and right where no text has a quote in it

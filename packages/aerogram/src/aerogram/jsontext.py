@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
+from functools import cache
 from gc import get_referents, is_tracked
 from types import WrapperDescriptorType
 from typing import Any, Final, NoReturn
@@ -89,6 +91,23 @@ def dumps(value: Any, *, indent: bool = False) -> bytes:
         if "64-bit" in str(error):
             return _with_large_integers(value, indent=indent)
         raise ContractError(_explain_unwritable(str(error))) from None
+
+
+def part_to_json(value: Any) -> Any:
+    """A part of a reply, which is a dataclass, or a tuple of parts, as JSON data without what it does not say."""
+    if isinstance(value, tuple):
+        return [part_to_json(one) for one in value]
+    defaults = _part_defaults(type(value))  # type: ignore[arg-type]  # a class has a hash
+    if defaults is None:
+        return value
+    held = ((name, default, getattr(value, name)) for name, default in defaults)
+    return {name: part_to_json(one) for name, default, one in held if one != default}
+
+
+@cache
+def _part_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
+    """The fields of a kind of part and what they are where it does not say them; None for what is no part."""
+    return tuple((one.name, one.default) for one in fields(kind)) if is_dataclass(kind) else None
 
 
 def dumps_unproven(value: Any) -> bytes:

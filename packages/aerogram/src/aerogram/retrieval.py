@@ -28,6 +28,7 @@ from aerogram.reply import WAY_ON, Notice, Page, Reply
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
+from aerogram.shape.records import find_record_type
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
@@ -202,7 +203,8 @@ def _is_one_record(value: Any) -> bool:
 def _kind_of(rows: list[Any], kinds: Collection[RecordType]) -> RecordType | None:
     """The first type whose foremost identifier a record has; the records of a list are of one type."""
     record = next((row for row in rows if isinstance(row, dict)), {})
-    return next((one for one in kinds if one.ids_only and one.ids_only[0] in record), None)
+    declared = (one for one in kinds if one.ids_only and one.ids_only[0] in record)
+    return next(declared, None) or find_record_type(record)
 
 
 def _part_at(value: Any, path: str) -> Any:

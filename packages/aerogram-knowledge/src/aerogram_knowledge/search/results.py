@@ -34,25 +34,22 @@ __all__ = [
     "confidence",
     "deduplication",
     "finish",
+    "is_weak",
+    "name_copies",
     "ranking",
-    "reliability",
     "search_records",
 ]
 
 ALSO_IN: Final = "also_in"
 """The other documents that have a result word by word; a result without any does not have the member."""
-SEARCH: Final = replace(
-    SEARCH_RESULT,
-    metadata=(*SEARCH_RESULT.metadata, ALSO_IN),
-    preview=(*SEARCH_RESULT.preview, ALSO_IN),
-    full=(*(SEARCH_RESULT.full or ()), ALSO_IN),
-)
-NAMES: Final = ("confidence", "ranking", "deduplication")
+NAMES: Final = SEARCH_RESULT.additions
 HALF_LIFE_DAYS: Final = 730
 UNDATED: Final = 0.3
 """The recency of a document that does not say when it was written."""
 STRONG: Final = 0.5
 FAIR: Final = 0.25
+WEAK: Final = 0.45
+"""A best result that can be trusted less than this comes with a warning."""
 TOP, HIGH, MIDDLE = 90, 70, 40
 _WEIGHTS: Final = {"verified": 0.35, "publisher": 0.2, "license": 0.15, "dated": 0.15, "url": 0.15}
 _METHODS: Final = {"hybrid": "semantic and keyword", "vector": "semantic", "bm25": "keyword"}
@@ -63,7 +60,7 @@ def confidence(
 ) -> dict[str, float]:
     """How far a result can be trusted: its score, its source, its age."""
     return {
-        "score_reliability": round(reliability(ranked, place), 3),
+        "score_reliability": round(_reliability(ranked, place), 3),
         "source_quality": round(_quality(chunk, verified), 3),
         "recency": round(_recency(chunk.dated, today), 3),
     }
@@ -90,7 +87,12 @@ def deduplication(ranked: RankedResults, place: int, similar: Sequence[tuple[int
     }
 
 
-def reliability(ranked: RankedResults, place: int) -> float:
+def is_weak(ranked: RankedResults) -> bool:
+    """Whether not even the best result can be relied on."""
+    return len(ranked.ids) > 0 and _reliability(ranked, 0) < WEAK
+
+
+def _reliability(ranked: RankedResults, place: int) -> float:
     """The score itself, how much of the query is known, and whether words and meaning agree."""
     words, meaning = float(ranked.words[place]), float(ranked.meaning[place])
     agreement = min(words, meaning) / max(words, meaning) if max(words, meaning) > 0 else 0.0
@@ -143,29 +145,35 @@ def _strength(score: float) -> str:
     return "Strong" if score >= STRONG else "Fair" if score >= FAIR else "Weak"
 
 
-_OF_A_QUERY: Final = frozenset({ALSO_IN, "similarity_score", "bm25_score", "hybrid_score", "rank", "score_type"})
+_OF_A_QUERY: Final = frozenset({"similarity_score", "bm25_score", "hybrid_score", "rank", "score_type"})
 
 
 def _besides_query(names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name for name in names or () if name not in _OF_A_QUERY)
 
 
+SEARCH: Final = replace(
+    SEARCH_RESULT,
+    metadata=(*SEARCH_RESULT.metadata, ALSO_IN),
+    preview=(*SEARCH_RESULT.preview, ALSO_IN),
+    full=(*(SEARCH_RESULT.full or ()), ALSO_IN),
+)
 SEARCH_ABOUT: Final = replace(
-    SEARCH,
-    metadata=(*SEARCH.metadata, *NAMES),
-    preview=(*SEARCH.preview, *NAMES),
-    full=(*(SEARCH.full or ()), *NAMES),
+    SEARCH_RESULT,
+    metadata=(*SEARCH_RESULT.metadata, *NAMES),
+    preview=(*SEARCH_RESULT.preview, *NAMES),
+    full=(*(SEARCH_RESULT.full or ()), *NAMES),
 )
 CHUNK: Final = replace(
-    SEARCH,
-    ids_only=_besides_query(SEARCH.ids_only),
-    metadata=_besides_query(SEARCH.metadata),
-    preview=_besides_query(SEARCH.preview),
-    full=_besides_query(SEARCH.full),
+    SEARCH_RESULT,
+    ids_only=_besides_query(SEARCH_RESULT.ids_only),
+    metadata=_besides_query(SEARCH_RESULT.metadata),
+    preview=_besides_query(SEARCH_RESULT.preview),
+    full=_besides_query(SEARCH_RESULT.full),
 )
 
 KINDS: Final = {
-    "semantic_search": replace(SEARCH, full=SEARCH_ABOUT.full, additions=NAMES),
+    "semantic_search": replace(SEARCH, full=(*(SEARCH.full or ()), *NAMES)),
     "find_vendor_info": VENDOR,
     "get_chunks": CHUNK,
 }
@@ -173,10 +181,10 @@ KINDS: Final = {
 about itself goes before its text does."""
 
 
-def kind_for(mode: Mode, fields: Sequence[str] | None, about: bool | None) -> RecordType:
-    """What a search shows: with what results say about themselves in full mode, and wherever it is asked for."""
-    wanted = about if about is not None else mode == "full" or bool(set(fields or ()) & set(NAMES))
-    return SEARCH_ABOUT if wanted and mode != "ids_only" else SEARCH
+def kind_for(mode: Mode, about: bool | None) -> RecordType:
+    """What a search shows: with what results say about themselves in full mode, and where `about` asks for it."""
+    wanted = about if about is not None else mode == "full"
+    return SEARCH_ABOUT if wanted and mode != "ids_only" else SEARCH_RESULT
 
 
 def search_records(
@@ -185,7 +193,6 @@ def search_records(
     shown: range,
     statuses: Sequence[Status],
     similar: Mapping[int, Sequence[tuple[int, float]]] | None,
-    also_in: Mapping[int, Sequence[str]],
 ) -> list[dict[str, Any]]:
     """The records of the results that stand at the places `shown`; with `similar`, what they say about themselves."""
     today = dt.datetime.now(dt.UTC).date()
@@ -194,14 +201,22 @@ def search_records(
     for chunk, status in zip(chunks, statuses, strict=True):
         place = places[chunk.id]
         record = _search_record(chunk, ranked, place)
-        if chunk.id in also_in:
-            record[ALSO_IN] = list(also_in[chunk.id])
         if similar is not None:
             record["confidence"] = confidence(chunk, ranked, place, status == "verified", today)
             record["ranking"] = ranking(ranked, place)
             record["deduplication"] = deduplication(ranked, place, similar.get(chunk.id, ()))
         records.append(record)
     return records
+
+
+def name_copies(
+    rows: Sequence[dict[str, Any]], chunks: Sequence[StoredChunk], also_in: Mapping[int, Sequence[str]]
+) -> list[dict[str, Any]]:
+    """The rows with the other documents that have them word by word, which are no field that one could ask for."""
+    return [
+        {**row, ALSO_IN: list(also_in[chunk.id])} if chunk.id in also_in else row
+        for row, chunk in zip(rows, chunks, strict=True)
+    ]
 
 
 def _search_record(chunk: StoredChunk, ranked: RankedResults, place: int) -> dict[str, Any]:

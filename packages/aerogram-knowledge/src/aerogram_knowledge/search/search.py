@@ -11,12 +11,14 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from aerogram.digest.terms import fold
 from aerogram.errors import ValidationFailed
 from aerogram.reply import EmptyReason
+from aerogram.shape.pages import Window
 from aerogram_knowledge.embedders import Embedder, quantise
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
@@ -29,33 +31,36 @@ from aerogram_knowledge.store import Candidates, Store, StoredChunk
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Numbers
 
-__all__ = ["FairSemaphore", "IndexSearch", "check_query"]
+__all__ = ["FairSemaphore", "FoundPage", "IndexSearch", "check_query"]
 
 
 class FairSemaphore:
-    """A context manager that lets `places` threads in at a time."""
+    """Lets `places` threads in at a time, in the order in which they came."""
 
     def __init__(self, places: int) -> None:
         self._free = places
         self._guard = threading.Lock()
         self._waiting: deque[threading.Lock] = deque()
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Wait for a place, and have it until the end of the block."""
+        called = threading.Lock()
         with self._guard:
             if self._free:
                 self._free -= 1
-                return
-            called = threading.Lock()
-            called.acquire()
-            self._waiting.append(called)
-        called.acquire()  # released by the one who hands its place over
-
-    def __exit__(self, *_: object) -> None:
-        with self._guard:
-            if self._waiting:
-                self._waiting.popleft().release()
             else:
-                self._free += 1
+                called.acquire()
+                self._waiting.append(called)
+        with called:  # it is free, or released by the one who hands its place over
+            try:
+                yield
+            finally:
+                with self._guard:
+                    if self._waiting:
+                        self._waiting.popleft().release()
+                    else:
+                        self._free += 1
 
 
 LONGEST_QUERY: Final = 500
@@ -83,6 +88,21 @@ LISTING: Final = Depth(5_000, 3_000)
 QUESTION: Final = Depth(1_000, 3_000)
 
 
+class FoundPage(NamedTuple):
+    """All results of a query in their order, and the chunks of those from `first` to `last`, which are on one page.
+
+    `also_in` are the other documents that have the same words as a chunk, `withheld` is how many results may not be
+    shown.
+    """
+
+    ranked: RankedResults
+    first: int
+    last: int
+    chunks: list[StoredChunk]
+    also_in: Mapping[int, Sequence[str]]
+    withheld: int = 0
+
+
 class IndexSearch:
     """Ranks the chunks of a store."""
 
@@ -94,7 +114,16 @@ class IndexSearch:
         self._counted = (-1, 0, Copies(()))
         self._held: tuple[int, dict[int, StoredChunk]] = (-1, {})
         self._guard = threading.Lock()
-        self.turn = FairSemaphore(CALLERS)
+        self.turns = FairSemaphore(CALLERS)
+
+    def page(self, query: str, filters: Filters, method: Method, window: Window) -> FoundPage:
+        """What a query finds, and the page of it that a window shows."""
+        ranked = self.rank(query, filters, method)
+        withheld = self.withheld(query, filters, method) if self.gate.withheld else 0
+        first = _page_offset(ranked, window)
+        last = first + window.size
+        chunks = self.chunks(ranked.ids[first:last].tolist())
+        return FoundPage(ranked, first, last, chunks, self.also_in(chunks), withheld)
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> RankedResults:
         """All results of a query that may be shown, the best first."""
@@ -243,6 +272,14 @@ class IndexSearch:
         if filters.license and len(self.rank(query, filters.without_license(), method)):
             return "license_blocked"
         return "filters_too_narrow"
+
+
+def _page_offset(ranked: RankedResults, window: Window) -> int:
+    """How many results stand before a page: by the last one that was shown, wherever it stands now."""
+    if window.after is None:
+        return window.offset
+    score, identity = window.after
+    return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
 
 
 def _depth(terms: int, chunks: int) -> Depth:

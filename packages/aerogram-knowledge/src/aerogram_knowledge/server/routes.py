@@ -38,7 +38,6 @@ from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, ResumablePage
 from aerogram.retrieval import Retrieval
 from aerogram.shape.fit import DATA
 from aerogram.shape.modes import Mode
-from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.reference import illustrate, reference_page
@@ -223,15 +222,16 @@ class _LibraryRoutes:
                 asked = {
                     "response_mode": response_mode,
                     "fields": _names(fields),
-                    "filters": Filters.of(where),
+                    "filters": where,
                     "principal": self._principal(request.scope),
                 }
                 if is_table:
                     table = await search_table(self._library, q, asked)
                     return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
                 found = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
-            placed = _with_offset(with_addresses(found.reply, "semantic_search"), cursor, page_size)
-            return found._replace(reply=with_notices(placed, request), max_tokens=max_tokens)
+            told = with_notices(found.reply, request)
+            page = _with_offset(told.page or Page(total=0, page_size=page_size), cursor)
+            return found._replace(reply=with_addresses(told, "semantic_search", page=page), max_tokens=max_tokens)
 
         return search
 
@@ -249,8 +249,8 @@ class _LibraryRoutes:
             """Say who a vendor is, and whom it has to do with."""
             with in_parameters("find_vendor_info"):
                 reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
-            told = with_notices(with_addresses(reply, "find_vendor_info"), request)
-            return ResumablePage(told, max_tokens=max_tokens)
+            told = with_notices(reply, request)
+            return ResumablePage(with_addresses(told, "find_vendor_info"), max_tokens=max_tokens)
 
         return vendor
 
@@ -366,12 +366,11 @@ def _wants_csv(request: Request) -> bool:
     return request.headers.get("accept", "").partition(";")[0].strip().lower() == CSV
 
 
-def _with_offset(reply: Reply[Any], cursor: str | None, page_size: int) -> Reply[Any]:
+def _with_offset(page: Page, cursor: str | None) -> Page:
     """The page with the place at which it begins, which the legacy shape tells."""
     position = position_in(cursor) if cursor else None
     offset = 0 if position is None else position.offset
-    page = reply.page or Page(total=0, page_size=page_size)
-    return reply.replace(page=replace(page, extra={**(page.extra or {}), "offset": offset}))
+    return replace(page, extra={**(page.extra or {}), "offset": offset})
 
 
 def _offset_page(reply: Reply[Any]) -> dict[str, Any]:
@@ -464,14 +463,13 @@ _ADDRESSES: Final = {
 _FILTERS: Final = "filters"
 
 
-def with_addresses(reply: Reply[Any], tool: str) -> Reply[Any]:
-    """A tool's reply with further calls as addresses, and its own arguments as parameters."""
+def with_addresses(reply: Reply[Any], tool: str, **changes: Any) -> Reply[Any]:
+    """A tool's reply with further calls as addresses, its own arguments as parameters, and other changes."""
     renamed = _ADDRESSES[tool][1]
     retry = None if reply.retry_with is None else _parameters(reply.retry_with, renamed)
     actions = tuple(one for action in reply.actions for one in _calls(action))
-    return reply.replace(
-        actions=actions, retry_with=retry, query_echo=reply.query_echo and reply.query_echo.rename(renamed)
-    )
+    echo = reply.query_echo and reply.query_echo.rename(renamed)
+    return reply.replace(actions=actions, retry_with=retry, query_echo=echo, **changes)
 
 
 @contextlib.contextmanager

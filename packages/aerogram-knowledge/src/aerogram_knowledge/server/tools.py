@@ -22,7 +22,6 @@ from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.reply import Fidelity, Reply
 from aerogram.shape.modes import Mode
-from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.server.library import Library
 
 __all__ = ["LibraryTools", "build_tools"]
@@ -122,7 +121,7 @@ class LibraryTools:
             page_size=page_size,
             cursor=cursor,
             fields=fields,
-            filters=Filters.of(filters),
+            filters=filters,
             principal=self._principal(),
         )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from aerogram._mcp.pairing import beside
@@ -84,9 +85,16 @@ def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
 def _weight(held: DataText) -> float:
     """How many times as long data is in its own form as in compact JSON, by its first rows; never less than once."""
     rows = rows_of(held.value)
-    some = held.value if rows is None else rows.replaced(held.value, rows.items[:SAMPLE])
+    some = _first_items(held.value) if rows is None else rows.replaced(held.value, rows.items[:SAMPLE])
     count = best_counter().count
     return max(count(held.write(some)) / max(count(dumps(some).decode()), 1), 1.0)
+
+
+def _first_items(value: Any) -> Any:
+    """The first members of each object in a value, and the first items of each list."""
+    if isinstance(value, dict):
+        return {name: _first_items(one) for name, one in islice(value.items(), SAMPLE)}
+    return [_first_items(one) for one in value[:SAMPLE]] if isinstance(value, list) else value
 
 
 def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told | None:

@@ -11,17 +11,18 @@ any JSON value; before that structured content is an object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from aerogram.channels import BOX, PREFIX, Channels
 from aerogram.codes import TABLE
-from aerogram.dialects.bare import BareDialect
+from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
+from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
-from aerogram.reply import Problem, Reply, part_to_json
+from aerogram.reply import Problem, Reply
 from aerogram.shape.media import NOTE
 
 __all__ = [
@@ -35,8 +36,9 @@ __all__ = [
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+MOST_SCHEMAS: Final = 500
 
-_TEXT: Final = frozenset({"type", "text"})
+_TEXT: Final = frozenset({"type", "text", "annotations"})
 
 
 def tool_result(
@@ -52,7 +54,7 @@ def tool_result(
 
     A bare payload goes into a box where the protocol wants an object, unless it has been seen to.
     """
-    is_bare = isinstance(dialect, BareDialect)
+    is_bare = dialect.name == BARE
     is_own = is_bare and reply.problem is None  # then the text is what the author's tool says
     is_modern = protocol_version >= MODERN  # versions are dates, and `draft` is the newest
     first: dict[str, Any] = {"type": "text", "text": channels.text}
@@ -73,10 +75,10 @@ def tool_result(
 
 def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
     """What goes under `_meta`: all but the data where the body is the data alone, and the problem in any case."""
-    said = dialect.aside(reply) if isinstance(dialect, BareDialect) else {}
+    said = {} if dialect.aside is None else dialect.aside(reply)
     if reply.problem is not None:
         said["problem"] = _facts(reply.problem)
-        if reply.data is not None and isinstance(dialect, BareDialect):  # the text of a failure has no place for it
+        if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it
             said["problem"]["data"] = reply.data
     return {PREFIX + name: value for name, value in said.items()}
 
@@ -111,13 +113,23 @@ def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:
     """Whether structured content is what a schema promises, as the clients of the SDK see it."""
     if schema is None:
         return True
-    from jsonschema import SchemaError, ValidationError, validate  # what the SDK brings along
+    validator = _validator(dumps(schema))
+    return validator is not None and validator.is_valid(value)
 
+
+@lru_cache(maxsize=MOST_SCHEMAS)
+def _validator(schema: bytes) -> Any:
+    """What validates by a schema, which to check takes longer than most values; None where it is none."""
+    from jsonschema import SchemaError  # what the SDK brings along
+    from jsonschema.validators import validator_for
+
+    written = loads(schema)
+    kind = validator_for(written)
     try:
-        validate(value, dict(schema))
-    except (SchemaError, ValidationError):
-        return False
-    return True
+        kind.check_schema(written)
+    except SchemaError:
+        return None
+    return kind(written)
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:
@@ -133,11 +145,8 @@ def to_sdk(result: Mapping[str, Any]) -> Any:
 def sdk_blocks(content: Sequence[Any]) -> list[Any]:
     """Content blocks as objects of the mcp SDK."""
     types = _sdk_types()
-    if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == _TEXT:
-        return [types.TextContent(type="text", text=content[0]["text"])]
-    if len(content) == 1 and isinstance(content[0], dict) and content[0].get("annotations") is NOTE:
-        told = types.Annotations(audience=list(NOTE["audience"]), priority=NOTE["priority"])
-        return [types.TextContent(type="text", text=content[0]["text"], annotations=told)]
+    if len(content) == 1 and isinstance(content[0], dict) and _TEXT.issuperset(content[0]):
+        return [types.TextContent(**content[0])]  # the type need not be found out among all that there are
     blocks: list[Any] = types.CallToolResult.model_validate({"content": list(content)}).content
     return blocks
 

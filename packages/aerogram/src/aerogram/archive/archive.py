@@ -35,15 +35,18 @@ from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import random
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAlias, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
+from aerogram.archive.memory import MemoryStore
 from aerogram.content import Content, Kind
 from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
 from aerogram.state import file_lock, private_directory, state_directory
 
 if TYPE_CHECKING:
     from key_value.aio.protocols import AsyncKeyValue
+
+    Store: TypeAlias = AsyncKeyValue | MemoryStore
 
 __all__ = ["Archive", "ArchiveUsage", "EntryReceipt", "Inventory"]
 
@@ -118,7 +121,7 @@ class InventoryStore(Protocol):
 class _PlainInventoryStore:
     """Inventories in the store of the entries, for one process or under a lock."""
 
-    def __init__(self, store: AsyncKeyValue) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     async def read(self, owner: str) -> tuple[dict[str, Any] | None, None]:
@@ -161,7 +164,7 @@ class Archive:
 
     def __init__(
         self,
-        store: AsyncKeyValue,
+        store: Store,
         *,
         lifetime: float = 24 * HOUR,
         quota: int = 256 * MEGABYTE,
@@ -186,10 +189,6 @@ class Archive:
     @classmethod
     def in_memory(cls, **options: Any) -> Archive:
         """An archive that ends with the process."""
-        try:
-            from key_value.aio.stores.memory import MemoryStore
-        except ImportError:
-            raise MissingExtra("archive", "py-key-value-aio[memory]") from None
         return cls(MemoryStore(), **options)
 
     @classmethod
@@ -352,7 +351,7 @@ class Archive:
         try:
             if self._directory is None:
                 return await self._write_group(group)
-            await self._ask(self._store.setup_collection(collection=COLLECTION))  # type: ignore[attr-defined]
+            await self._ask(self._store.setup_collection(collection=COLLECTION))  # type: ignore[union-attr]
             # it has many steps, and between two of them a busy loop would let it wait for everybody else
             return await asyncio.to_thread(asyncio.run, self._write_group(group))
         except Exception as error:  # noqa: BLE001 - told to everybody who waits

@@ -13,8 +13,8 @@ from pydantic import BaseModel, JsonValue, RootModel
 from aerogram.codes import TABLE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps_unproven
-from aerogram.reply import Problem, Reply, part_to_json
+from aerogram.jsontext import dumps_unproven, part_to_json
+from aerogram.reply import Problem, Reply
 
 NAME = "bare"
 

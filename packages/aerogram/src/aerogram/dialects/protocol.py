@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.jsontext import pointer_of
+from aerogram.jsontext import part_to_json, pointer_of
 from aerogram.reply import (
     Action,
     Citation,
@@ -37,7 +37,6 @@ from aerogram.reply import (
     RateLimit,
     Reply,
     Telemetry,
-    part_to_json,
 )
 
 _MISSING = "missing"
@@ -79,6 +78,8 @@ class Dialect(ABC):
     """The code of the warning that something is missing; None where the warning and the fidelity say as much."""
     explains_partial: ClassVar[bool] = False
     """Whether this contract wants a warning wherever something is missing."""
+    explains_emptiness: ClassVar[bool] = False
+    """Whether this contract wants a reason wherever there are no rows."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
     has_whole_durations: ClassVar[bool] = False
@@ -87,8 +88,12 @@ class Dialect(ABC):
     """Whether a success goes without a request id that was made here: nobody needs it, and it has its price."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
+    required_if_empty: ClassVar[frozenset[str]] = frozenset()
+    """Members that the contract requires even where they say nothing; a text for a model goes without them then."""
     smallest: ClassVar[int] = 1
     """The fewest tokens that hold a row with its title, or some of its text, and what is said about the rest."""
+    aside: Callable[[Reply[Any]], dict[str, Any]] | None = None
+    """What a reply says that has no place in a body, and goes beside it; None where all of it has one."""
     headline: Callable[[Mapping[str, Any]], str | None] | None = None
     """What gives the line that the contract has for the text of a tool result with this body, if it has one."""
     vocabularies: ClassVar[frozenset[str]] = frozenset()
@@ -147,6 +152,10 @@ class Dialect(ABC):
         """
         self.check(body, lenient=lenient)
         return self._restore(body)
+
+    def is_older(self, body: Mapping[str, Any]) -> bool:
+        """Whether a dictionary is in the shape that callers knew before this contract: it stays so for them."""
+        return False
 
     def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
         """The reply in a handler's dictionary that is meant as a body of this dialect and lacks something of one."""

@@ -375,6 +375,10 @@ class StandardV2Dialect(Dialect):
     echoes: ClassVar[bool] = True
     body: ClassVar[type[BaseModel]] = StandardResponse
     explains_partial = True
+    explains_emptiness = True
+    required_if_empty: ClassVar[frozenset[str]] = frozenset(
+        {"query_echo", "citations", "warnings", "suggested_actions"}
+    )
     smallest: ClassVar[int] = 300
     members: ClassVar[frozenset[str]] = _TOP
     has_whole_durations = True

@@ -19,8 +19,8 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]"
 _CLAUSE_END = ",;:、，；：—–"
 # a sentence that was too long for a digest is cut anywhere
 _LONG = 60
-MOST_STEPS = 2_000
-"""So many ends of sentences are tried for one digest: most sentences stand in the text as they are, and need none."""
+_MOST_STARTS = 100
+"""Where another sentence is tried to begin in one that runs on; one that was made up could have any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ class _TextMatcher:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._steps = MOST_STEPS
 
     @cached_property
     def _line(self) -> str:
@@ -61,23 +60,29 @@ class _TextMatcher:
 
     def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
-        words, pending, seen = sentence.split(), [0], {0}
-        while pending:
-            rest = words[pending[-1] :]
-            at = pending.pop()
+        words = sentence.split()
+        starts, tried = [0], set[int]()
+        while starts and len(tried) < _MOST_STARTS:
+            start = starts.pop()
+            if start in tried:
+                continue
+            tried.add(start)
+            rest = words[start:]
             if self._has(" ".join(rest)):
                 return True
-            # the longest beginning first: where it stops is where another sentence may begin
-            ends = [at + count for count in range(1, self._prefix_length(rest) + 1) if at + count not in seen]
-            found = [end for end in reversed(ends) if self._steps_on() and self._ends(words[at:end])]
-            seen.update(found)
-            pending += reversed(found)
+            starts += [start + count for count in self._stops(rest)]  # what is after the longest is tried first
         return False
 
-    def _steps_on(self) -> bool:
-        """Whether there is a step left to look further for where a sentence ends."""
-        self._steps -= 1
-        return self._steps >= 0
+    def _stops(self, words: list[str]) -> Iterator[int]:
+        """After how many words a sentence may end and another one begin, the fewest first."""
+        length, most = -1, self._prefix_length(words)
+        for count, word in enumerate(words[:most], 1):
+            length += 1 + len(word)
+            if length >= _LONG:  # it may be cut anywhere from here on
+                yield from range(count, most + 1)
+                return
+            if self._ends(words[:count]):
+                yield count
 
     def _has(self, piece: str) -> bool:
         if _UNSPACED.search(piece):
@@ -97,7 +102,7 @@ class _TextMatcher:
     def _ends(self, words: list[str]) -> bool:
         """Whether a sentence may end after these words."""
         piece = " ".join(words)
-        if len(piece) >= _LONG or piece[-1] in _CLAUSE_END or _UNSPACED.search(piece):
+        if piece[-1] in _CLAUSE_END or _UNSPACED.search(piece):
             return True
         at_line_end = _whole(r"\s+".join(map(re.escape, words)), piece) + r"[ \t]*(?:[\n\f]|\Z)"
         return re.search(at_line_end, self._text) is not None

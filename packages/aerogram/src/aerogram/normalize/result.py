@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
+from pydantic_core import SchemaSerializer, core_schema
 
 from aerogram.content import read_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
+from aerogram.jsontext import part_to_json
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern
 from aerogram.normalize.values import encode
-from aerogram.reply import Notice, Problem, part_to_json
+from aerogram.reply import Notice, Problem
 
 __all__ = [
     "NOTICES",
@@ -78,6 +80,11 @@ class ContentBlock(dict[str, Any]):
         return ContentBlock(held) if type(held) is dict else held
 
 
+def _refuse(_: Any) -> None:
+    """Raise for a result that a framework takes for data, whose `repr` it would send as a success."""
+    raise TypeError("a server without Aerogram does not know its results: return result.to_mcp()")
+
+
 class ToolResult:
     """The answer to a tool call. Return one from a handler to say exactly what is sent.
 
@@ -85,6 +92,10 @@ class ToolResult:
     a value that is none of them is refused with a `ContractError`.
     """
 
+    # what pydantic calls for an object of a class that it does not know, and MCP frameworks write by it
+    __pydantic_serializer__: ClassVar = SchemaSerializer(
+        core_schema.any_schema(serialization=core_schema.plain_serializer_function_ser_schema(_refuse))
+    )
     body: bytes
     _structured: bytes | None = None
     _more: bytes | None = None

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from aerogram.errors import ContractError
@@ -48,6 +51,10 @@ SAMPLED: Final = 100
 FEW_VALUES: Final = 12
 WORTH: Final = 0.6
 """Where facts take up more than this share of the records, the records are shown themselves."""
+_STRIDE: Final = 6
+_ENOUGH: Final = 16
+_CLEARLY: Final = 1.25
+"""Every sixth record of a sample, if those are enough, shows where facts take up clearly more than their share."""
 _FEW_MEMBERS: Final = 4
 _FEW_ELEMENTS: Final = 5
 _MOST_NUMBERS: Final = 3
@@ -82,15 +89,21 @@ class Facts:
 
     columns: tuple[str, ...]
 
-    def show(self, record: Any) -> Any:
-        """The facts of a record; whatever is no record is shown as it is."""
+    def show(self, record: Any, cells: Mapping[str, Any] | None = None) -> Any:
+        """The facts of a record, whose cells may be known; whatever is no record is shown as it is."""
         if not isinstance(record, dict):
             return record
+        wanted = self._wanted(record)
+        if cells is None:
+            return _cells(record, wanted)
+        return {name: shown for name, shown in cells.items() if name in wanted}
+
+    def _wanted(self, record: Record) -> Collection[str]:
         announced = find_announced(record)
-        gone = () if announced is None else (announced.member, announced.type_member)  # a half of it is of no type
-        wanted = [name for name in self.columns if name not in gone]
-        cells = ((name, cell(record[name])) for name in record if name in wanted)
-        return {name: shown for name, shown in cells if shown is not None}
+        if announced is None:
+            return self.columns
+        gone = (announced.member, announced.type_member)  # a half of it is of no type
+        return [name for name in self.columns if name not in gone]
 
 
 def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | None:
@@ -100,12 +113,22 @@ def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | Non
         return None
     if wanted:
         return Facts(tuple(wanted))
-    survey = _survey(sample)
+    few = sample[::_STRIDE]
+    if len(few) >= _ENOUGH and _facts_of(few)[1] > WORTH * _CLEARLY:  # short records, of which there is hardly less
+        return None
+    facts, share = _facts_of(sample)
+    return facts if share <= WORTH else None
+
+
+def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
+    """The facts of some records, and which share of them they take up; names alone tell nothing, and are worth none."""
+    cells = [_cells(record, record) for record in sample]
+    survey = _survey(cells)
     facts = Facts(_choose_columns(survey, len(sample)))
     if all(survey[name].is_name for name in facts.columns):
-        return None  # names alone tell nothing
-    shown = sum(len(dumps(facts.show(row))) for row in sample)
-    return facts if shown <= WORTH * sum(len(dumps(row)) for row in sample) else None
+        return facts, inf
+    shown = sum(len(dumps(facts.show(row, held))) for row, held in zip(sample, cells, strict=True))
+    return facts, shown / sum(len(dumps(row)) for row in sample)
 
 
 def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
@@ -119,7 +142,8 @@ def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
 # Columns
 
 
-class _Column(NamedTuple):
+@dataclass(frozen=True)
+class _Column:
     """What a sample says about one member: its cells, in how many records it is, and how many cells differ."""
 
     name: str
@@ -145,7 +169,7 @@ class _Column(NamedTuple):
     def is_constant(self) -> bool:
         return self.distinct == 1 and len(self.cells) > 1
 
-    @property
+    @cached_property
     def is_date(self) -> bool:
         return self.holds_words and all(map(is_moment, self.cells))
 
@@ -159,21 +183,30 @@ class _Column(NamedTuple):
         """Whether it is an identifier, and tells nothing else."""
         return self.name in _IDENTIFIERS or self.is_opaque
 
-    @property
+    @cached_property
     def is_random(self) -> bool:
         looks = (_OPAQUE.fullmatch(one) is not None for one in self.cells) if self.holds_words else ()
         return sum(looks) * 2 > len(self.cells)
 
 
-def _survey(sample: Sequence[Record]) -> dict[str, _Column]:
-    """The members of the records that a table could show."""
-    cells: dict[str, list[Any]] = {}
-    for record in sample:
-        for name, value in record.items():
+def _cells(record: Record, wanted: Collection[str]) -> dict[str, Any]:
+    """Those members of a record that are wanted and that a table could show."""
+    cells = {}
+    for name, value in record.items():
+        if name in wanted:
             shown = cell(value)
             if shown is not None:
-                cells.setdefault(name, []).append(shown)
-    return {name: _column(name, held) for name, held in cells.items()}
+                cells[name] = shown
+    return cells
+
+
+def _survey(rows: Sequence[Record]) -> dict[str, _Column]:
+    """The columns of a table, by the cells in each of its rows."""
+    columns: dict[str, list[Any]] = {}
+    for cells in rows:
+        for name, shown in cells.items():
+            columns.setdefault(name, []).append(shown)
+    return {name: _column(name, held) for name, held in columns.items()}
 
 
 def _column(name: str, cells: list[Any]) -> _Column:
@@ -322,7 +355,8 @@ _MEMBER: Final = 6
 _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
 _MOST_COLUMNS: Final = 40
-_COUNTED: Final = (str, bool, int)
+_COUNTED: Final = frozenset((str, bool, int))
+_HEADING_MARKS: Final = ("#", "\n--", "\n==", "\n-=", "\n=-")
 _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
 
 Records = Sequence[Mapping[str, Any]]
@@ -416,17 +450,16 @@ def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
 
 def _are_distinct(values: list[Any]) -> bool:
     """Whether no value is there twice; missing items that have names are named elsewhere."""
-    found = list(_countable(values))
+    found = _countable(values)
     return len(set(found)) == len(found)
 
 
 def _counts(values: list[Any]) -> dict[str, int] | None:
     """How often each of a few short values is there, the most frequent first."""
-    is_plain = all(isinstance(value, _COUNTED) for value in values)
     few = set(_countable(values[:_LOOKED_AT]))
     if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
         return None
-    found = Counter(values if is_plain else _countable(values))
+    found = Counter(_countable(values))
     if len(found) > FEW_VALUES * 2 or (len(found) > MOST_NAMED and not any(isinstance(one, str) for one in found)):
         return None  # of many numbers the least and the greatest tell more
     named = {_spell(value): times for value, times in found.most_common(MOST_NAMED)}
@@ -434,15 +467,22 @@ def _counts(values: list[Any]) -> dict[str, int] | None:
     return {**named, **({OTHERS: rest} if rest else {})}
 
 
-def _countable(values: Iterable[Any]) -> Iterator[Any]:
+def _countable(values: Sequence[Any]) -> Sequence[Any]:
     """What values count as: a text, a flag, a whole number as itself, an object by its name, a list by its elements."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _countable(value)
-        elif isinstance(value, dict):
-            yield from list((cell(value) or {}).values())[:1]
-        elif isinstance(value, _COUNTED):
-            yield value
+    kinds = set(map(type, values))
+    if kinds <= _COUNTED:
+        return values
+    if kinds.isdisjoint((dict, list)):
+        return [value for value in values if type(value) in _COUNTED]
+    return list(chain.from_iterable(map(_count_as, values)))
+
+
+def _count_as(value: Any) -> Sequence[Any]:
+    if isinstance(value, list):
+        return _countable(value)
+    if isinstance(value, dict):
+        return list((cell(value) or {}).values())[:1]
+    return (value,) if type(value) in _COUNTED else ()
 
 
 def _spell(value: Any) -> str:
@@ -471,6 +511,8 @@ def _is_short(value: Any) -> bool:
 def outline_text(text: str, room: int, count: Callable[[str], int]) -> list[str]:
     """The headings of a text that is not shown, as far as there is room."""
     headings: list[str] = []
+    if not any(mark in text for mark in _HEADING_MARKS):  # which is quick to tell of a long text
+        return headings
     for match in _HEADING.finditer(text):
         heading = match[0].partition("\n")[0].lstrip("# ").strip()
         if count(dumps([*headings, heading]).decode()) > room:

@@ -19,7 +19,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from heapq import nlargest
 from itertools import accumulate, chain
 from math import inf
@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.errors import ValidationFailed
 from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.jsontext import dumps, part_to_json, pointer_of
 from aerogram.reply import (
     LEFT_OUT,
     Action,
@@ -41,7 +41,6 @@ from aerogram.reply import (
     QueryEcho,
     Reply,
     Resume,
-    part_to_json,
 )
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
@@ -129,11 +128,11 @@ class Leftover(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The reply that fits, and what must be archived before it is sent; `before` is the size of what did not fit."""
+    """The reply that fits, and what must be archived before it is sent; `size_before` is that of what did not fit."""
 
     reply: Reply[Any]
     leftovers: tuple[Leftover, ...] = ()
-    before: int | None = None
+    size_before: Callable[[], int] | None = None
 
 
 def fit(
@@ -176,6 +175,7 @@ def fit(
         reply,
         budget,
         measure,
+        cache(measure.price),
         kind,
         Mold.of(schema) if schema else ANYTHING,
         archive,
@@ -207,7 +207,7 @@ class _Shown(NamedTuple):
     def rows(self) -> int:
         return self.whole + self.lower
 
-    def describe(self, total: int | None, lacks: str) -> str:
+    def describe(self, total: int | str | None, lacks: str) -> str:
         """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
         if total is None:
             return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
@@ -256,6 +256,8 @@ class _Fitting:
     reply: Reply[Any]
     budget: int
     measure: Measure
+    price: Callable[[str], float]
+    """What a piece of JSON adds to the size; asked about the same pieces for every room that is tried."""
     kind: RecordType | None
     mold: Mold
     archive: bool
@@ -297,7 +299,8 @@ class _Fitting:
             return len(data) > most
         rows = rows_of(data)
         if rows is None or len(rows.items) <= JUDGED_BY:
-            return False
+            has_additions = self.kind is not None and bool(self.kind.additions)  # without which it may fit
+            return not has_additions and len(dumps(data)) > most * 2
         written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
         return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
@@ -408,20 +411,17 @@ class _Fitting:
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
         is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
-        return (
-            is_bulk
-            and self.measure.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
-        )
+        return is_bulk and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
 
     # rows
 
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         show = None if self.whole_rows else self._lower_level(rows)
-        whole = Ladder(rows, None, self.measure.price)
+        whole = Ladder(rows, None, self.price)
         levels = _Levels(whole, None, self.ranked)
         if show is not None:
             lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
-            levels = levels._replace(lower=Ladder(rows, show, self.measure.price), lacks=lacks)
+            levels = levels._replace(lower=Ladder(rows, show, self.price), lacks=lacks)
         fitted = self._rows_at(levels, rows, build)
         if fitted is None and levels.lower is not None:  # whole rows need less of an account
             fitted = self._rows_at(levels._replace(lower=None), rows, build)
@@ -446,7 +446,8 @@ class _Fitting:
             found = self._most_within(levels, size, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
-        if found.rows == len(rows):  # what is all there needs no outline
+        goes_on = self.resume is not None and not found.lower
+        if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(dress(found), found)
         return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
 
@@ -518,7 +519,7 @@ class _Fitting:
             lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
             return self._dress_rows(build([row]), rows, first, {}, lacks)
 
-        return self._cut(dress, lambda room: shrink(rows[0], room, self.measure.price, self.mold.item), first)
+        return self._cut(dress, lambda room: shrink(rows[0], room, self.price, self.mold.item), first)
 
     def _dress_rows(
         self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
@@ -531,7 +532,7 @@ class _Fitting:
         if missing and self.resume is not None:
             changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
         goes_on = self.resume is not None and missing > 0
-        total = (self._light.page.total if self._light.page is not None else None) or len(rows)
+        total, page = self._whole_number(rows), self._light.page
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             if missing and self.warns:
                 changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
@@ -543,7 +544,14 @@ class _Fitting:
         words = shown.describe(total if missing else None, lacks)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
-        return self._say(changes, level, words, outline, keeps=keeps, how=how, offset=offset)
+        then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
+        return self._say(changes, level, words, outline, then, keeps=keeps, how=how, offset=offset)
+
+    def _whole_number(self, rows: list[Any]) -> int | str:
+        """Of how many rows some are shown; a page that the handler made is all that can be given back of them."""
+        total = None if self._light.page is None else self._light.page.total
+        is_of_handler = self.resume is None and self._light.page is not None and total != len(rows)
+        return f"{len(rows)} on this page" if is_of_handler else total or len(rows)
 
     def _incomplete(self) -> dict[str, Any]:
         """What makes a reply one that says that something is missing."""
@@ -564,7 +572,7 @@ class _Fitting:
             words = _describe_cuts(cuts)
             return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
-        return self._cut(dress, lambda room: shrink(data, room, self.measure.price, self.mold, inside=as_map))
+        return self._cut(dress, lambda room: shrink(data, room, self.price, self.mold, inside=as_map))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -721,7 +729,9 @@ class _Fitting:
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = self._with_citations(dressed) if self.citations else dressed
-        return Fitted(count_itself(reply, self.measure, about=self.budget)[0], leftovers, self.before)
+        if reply.telemetry is not None:
+            reply = count_itself(reply, self.measure, about=self.budget)[0]
+        return Fitted(reply, leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
@@ -746,9 +756,8 @@ class _Fitting:
             return Content.of_json(data) if self.source is None else Content.of_text(self.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
-    @cached_property
     def before(self) -> int:
-        """The size of the whole, or about it."""
+        """The size of the whole, or about it; who fits a reply need not know it."""
         if self._exact is not None:
             return self._exact
         data, rows = self.reply.data, rows_of(self.reply.data)
@@ -762,7 +771,7 @@ class _Fitting:
         """What data costs, judged by its beginning."""
         text = dumps(data)
         few = text[: self.budget * 16].decode("utf-8", "ignore")
-        return self.measure.price(few) * len(text) / max(len(few.encode()), 1)
+        return self.price(few) * len(text) / max(len(few.encode()), 1)
 
     # refusals
 
@@ -779,7 +788,7 @@ class _Fitting:
 
     def _hardest_row(self, rows: Sequence[Any]) -> Any:
         """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
-        price = self.measure.price
+        price = self.price
         dressed = self._dress_rows([], [None], _Shown(0, 1), {})
         account = self.measure.dearest(dressed) - self.measure.dearest(self._light.replace(data=[]))
 
@@ -873,7 +882,7 @@ class _Fitting:
         refusal = Refusal(
             judged.reply,
             self.budget,
-            self.before,
+            self.before(),
             self.measure.counter,
             judged._serves,
             levers,

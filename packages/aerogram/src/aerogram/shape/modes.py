@@ -42,7 +42,8 @@ class RecordType:
 
     `made` has the fields that are computed from a record (or raise a `KeyError` where it lacks what they need), `caps`
     the longest lists per mode: `caps={"preview": {"entities": 5}, "full": {"entities": 100}}`. Records that are ranked
-    come best first; their `additions` are what they say about themselves, which goes first where room is short.
+    come best first; their `additions` are what they say about themselves: they are shown in `full` besides its fields,
+    and go first where room is short.
     """
 
     ids_only: Sequence[str]
@@ -63,9 +64,18 @@ class RecordType:
         """Whether a record is of this type: it has what identifies one."""
         return any(name in record for name in self.ids_only if name not in self.made)
 
+    def fits(self, record: Record) -> bool:
+        """Whether a record has what identifies one of this type, and nothing but the fields of one of its modes."""
+        names = record.keys() - set(self.additions)
+        if not names.issuperset(name for name in self.ids_only if name not in self.made):
+            return False
+        return any(names <= set(fields) for mode in MODES if (fields := self.fields(mode)) is not None)
+
     def show(self, record: Record, mode: Mode) -> dict[str, Any]:
         """The record as this mode shows it; a field that the record lacks is left out."""
         names = self.fields(mode)
+        if names is not None and mode == "full":
+            names += tuple(self.additions)
         shown = {name: record[name] for name in (record if names is None else names) if name in record}
         for name, make in self.made.items():
             if names is not None and name in names and name not in record:

@@ -66,8 +66,17 @@ class Mold:
 
     def member(self, name: str) -> Mold:
         """The mold of a record's member."""
-        properties = self.schema.get("properties", {})
-        return self._at(properties[name] if name in properties else self.schema.get("additionalProperties"))
+        return self._at(self._properties[name]) if name in self._properties else self._others
+
+    @cached_property
+    def _properties(self) -> Mapping[str, Any]:
+        properties: Mapping[str, Any] = self.schema.get("properties", {})
+        return properties
+
+    @cached_property
+    def _others(self) -> Mold:
+        """The mold of members that have no name in the schema, of which there may be many."""
+        return self._at(self.schema.get("additionalProperties"))
 
     @cached_property
     def item(self) -> Mold:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aerogram.identity import identify
 from aerogram.shape.modes import Record, RecordType, snippet
 
-__all__ = ["SEARCH_RESULT", "VENDOR_INFO"]
+__all__ = ["SEARCH_RESULT", "VENDOR_INFO", "find_record_type"]
 
 TOP_ENTITIES: Final = 5
 
@@ -34,6 +34,7 @@ SEARCH_RESULT: Final = RecordType(
     ),
     made={"chunk_snippet": snippet("chunk_text")},
     is_ranked=True,
+    additions=("confidence", "ranking", "deduplication"),
 )
 
 VENDOR_INFO: Final = RecordType(
@@ -51,3 +52,11 @@ VENDOR_INFO: Final = RecordType(
         "full": {"entities": 100, "relationships": 500},
     },
 )
+
+
+def find_record_type(data: Any) -> RecordType | None:
+    """The contract's type of a record, or of the first of some rows: it has the fields of one of its modes alone."""
+    record = data[0] if isinstance(data, list) and data else data
+    if not isinstance(record, dict):
+        return None
+    return next((one for one in (SEARCH_RESULT, VENDOR_INFO) if one.ids_only[0] in record and one.fits(record)), None)

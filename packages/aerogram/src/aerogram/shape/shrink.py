@@ -15,6 +15,7 @@ from aerogram.shape.facts import find_announced
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, shown_before
+from aerogram.tokens import MOST_CHARACTERS_PER_TOKEN
 
 __all__ = ["Cut", "cuts_between", "least_length", "shrink"]
 
@@ -32,13 +33,24 @@ def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING, *, insi
 
     `inside` of a record, a map with many members is cut after the first of them.
     """
-    if mold.keeps_whole(value) or price(dumps(value).decode()) <= room:
+    if mold.keeps_whole(value) or _cost(value, room, price) <= room:
         return value
     if isinstance(value, str):
         return _shrink_text(value, room, price)
     if isinstance(value, list):
         return _shrink_list(value, room, price, mold)
     return _shrink_record(value, room, price, mold, inside=inside) if isinstance(value, dict) else value
+
+
+def _cost(value: Any, room: float, price: Price) -> float:
+    """What a value costs; where its beginning alone is more than there is room for, about what it costs."""
+    text = dumps(value).decode()
+    few = text[: 1 << int(max(room, 1) * MOST_CHARACTERS_PER_TOKEN).bit_length()]  # so that it is often the same
+    if len(few) < len(text):
+        cost = price(few)
+        if cost > room + _FEW:  # what is cut off in the middle of a word may cost a little more than the word
+            return cost * len(text) / len(few)
+    return price(text)
 
 
 class Cut(NamedTuple):
@@ -144,7 +156,7 @@ def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold
     if inside and len(record) > _FEW and len(record) * LEAST > room and mold.takes({}):
         return _shrink_map(record, room, price)
     announced = find_announced(record)
-    costs = {name: price(dumps({name: value}).decode()) for name, value in record.items()}
+    costs = {name: _cost({name: value}, room, price) for name, value in record.items()}
     left, shown = room, dict(record)
     for count, name in enumerate(sorted(costs, key=costs.__getitem__)):
         share = left / (len(costs) - count)

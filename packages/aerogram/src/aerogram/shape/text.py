@@ -11,6 +11,8 @@ from aerogram.sanitize import FENCED
 __all__ = ["clip", "page_end", "reading_end", "shown_before", "whole_characters"]
 
 ELLIPSIS: Final = "…"
+_COMBINING: Final = "\u0300"
+"""Before this, each code point is a character of its own, apart from an end of line."""
 JOINER: Final = "\u200d"
 FLAG_LETTERS: Final = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 VIRAMA: Final = 9
@@ -34,7 +36,7 @@ _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
 def _extends(character: str) -> bool:
     """Whether a character only makes sense together with the one before it."""
-    if character < "\u0300":
+    if character < _COMBINING:
         return False
     return (
         unicodedata.category(character) in ("Mn", "Me", "Mc")
@@ -47,7 +49,7 @@ def _extends(character: str) -> bool:
 
 def _reaches_on(character: str) -> bool:
     """Whether a character binds the next one to itself: joiners and viramas."""
-    return character == JOINER or (character > "\u0300" and unicodedata.combining(character) == VIRAMA)
+    return character == JOINER or (character > _COMBINING and unicodedata.combining(character) == VIRAMA)
 
 
 def _splits_a_flag(text: str, at: int) -> bool:
@@ -57,12 +59,10 @@ def _splits_a_flag(text: str, at: int) -> bool:
 
 
 def _inside_a_character(text: str, at: int) -> bool:
-    return (
-        _extends(text[at])
-        or _reaches_on(text[at - 1])
-        or (text[at - 1] == "\r" and text[at] == "\n")
-        or _splits_a_flag(text, at)
-    )
+    before, here = text[at - 1], text[at]
+    if before < _COMBINING and here < _COMBINING:
+        return before == "\r" and here == "\n"
+    return _extends(here) or _reaches_on(before) or _splits_a_flag(text, at)
 
 
 def whole_characters(text: str, at: int) -> int:
@@ -72,6 +72,8 @@ def whole_characters(text: str, at: int) -> int:
     """
     if at >= len(text):
         return len(text)
+    if at and not _inside_a_character(text, at):
+        return at
     cuts = range(at, max(at - LONGEST_CHARACTER, 0), -1)
     return next((cut for cut in cuts if not _inside_a_character(text, cut)), at if at > LONGEST_CHARACTER else 0)
 
