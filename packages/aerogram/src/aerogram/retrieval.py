@@ -132,7 +132,7 @@ async def retrieve(
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
     if asked.query is not None:
-        value = await run_query(value, asked.query)
+        value = await run_query(value, asked.query, principal=principal)
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
     is_part = bool(asked.path) or asked.query is not None

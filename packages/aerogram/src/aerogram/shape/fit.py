@@ -6,7 +6,7 @@ puts them into the archive before the reply is sent. What gives way depends on t
     rows, asked for as they are    whole, the first so many of them; what is asked back from the archive is
     rows, ranked                   the best whole, then the next in less detail
     rows, listed                   the facts of as many as fit; where all of them do, the first become whole
-    one record                     every member; long texts and lists are cut, and say so
+    one record                     every member; long texts, lists and what is nested deep are cut, and it is said
     a text                         its beginning, and how much is missing
 
 One allocator gives the room to rows whose prices are known (see `Ladder`), the whole is measured, and the room is
