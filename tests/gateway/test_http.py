@@ -103,6 +103,65 @@ async def test_a_client_hears_of_what_it_has_asked_for_alone():
         assert heard.count("resources/subscribe") == 2 and heard.count("resources/unsubscribe") == 1
 
 
+VERSION = "2026-07-28"
+META = "io.modelcontextprotocol/"
+
+
+async def call_once(client, url, tool, name="somebody", **meta):
+    """What a modern client hears that makes a call, message by message."""
+    known = {"protocolVersion": VERSION, "clientInfo": {"name": name, "version": "1"}, "clientCapabilities": {}, **meta}
+    params = {"name": tool, "arguments": {}, "_meta": {META + word: value for word, value in known.items()}}
+    headers = {
+        "MCP-Protocol-Version": VERSION,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+        "Accept": "application/json, text/event-stream",
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = await client.post(url, json=body, headers=headers, timeout=60)
+    lines = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith(("data:", "{"))]
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+@pytest.fixture(scope="module")
+def odd():
+    """A gateway at an address, before a server that writes its lines itself."""
+    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *ODD]
+    with running(words, "stderr") as url:
+        yield url
+
+
+async def test_a_call_for_which_no_session_is_free_is_refused_and_hears_no_question_of_others(odd):
+    asked = {"clientCapabilities": {"elicitation": {}}}
+    async with httpx2.AsyncClient() as client:
+        for _ in range(16):
+            (answer,) = await call_once(client, odd, "ask", **asked)
+            assert len(answer["result"]["inputRequests"]) == 1
+        (refused,) = await call_once(client, odd, "ask", **asked)
+    assert "result" not in refused and refused["error"]["data"]["code"] == "UNAVAILABLE"
+    assert refused["error"]["data"]["retry_after"]
+
+
+async def test_who_shares_a_session_is_not_asked_what_is_somebody_elses(odd):
+    async with httpx2.AsyncClient() as client:
+        (answer,) = await call_once(client, odd, "ask")
+        assert "-32601" in answer["result"]["content"][0]["text"]
+    person = Person()
+    async with silent(odd, person) as legacy:
+        assert "-32601" in (await legacy.call_tool("ask", {})).content[0].text
+
+
+async def test_log_messages_of_a_call_reach_nobody_else(odd):
+    async with httpx2.AsyncClient() as client:
+        waiting = asyncio.create_task(call_once(client, odd, "wait", "Ada", logLevel="debug"))
+        beside = []
+        while not waiting.done():  # which takes until both are under way at once
+            beside.append(len(await call_once(client, odd, "log", "Bob", logLevel="debug")))
+        alone = await call_once(client, odd, "log", "Bob", logLevel="debug")
+    assert [one.get("method") for one in await waiting] == [None] and 1 in beside
+    assert [one.get("method") for one in alone] == ["notifications/message", None]
+
+
 def silent(url, person):
     """A client that cannot be asked anything, and so shares the server with others."""
     return Client(url, mode="legacy", logging_callback=person.log, message_handler=person.hear)

@@ -57,6 +57,7 @@ MOST_PAGES: Final = 100
 """Pages of a list of tools that are read."""
 MOST_LINES: Final = 16
 """Links for clients that share the gateway and can be asked."""
+RETRY_AFTER: Final = 5.0
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 _UPDATED: Final = "notifications/resources/updated"
 _LOG: Final = "notifications/message"
@@ -377,8 +378,12 @@ class Relay:
             line = self._line(key)
             is_free = not (line.holders or line.questions.some.is_set())
             if is_free or (line.link is not None and line.link.is_modern):  # a modern server asks nobody by itself
-                break
-        return key
+                return key
+        raise Unavailable(
+            f"{MOST_LINES} calls are under way or wait for answers of their clients, and there is no room for more",
+            remediation="Call again in a while",
+            retry_after=RETRY_AFTER,
+        )
 
     def _line(self, key: Any) -> Line:
         return self._lines.setdefault(key, Line(key))
@@ -713,6 +718,8 @@ class Relay:
     async def on_question(self, link: Link, method: str, params: Params) -> Message:
         """Ask the client what the server wants to know."""
         line = self._by_link[link]
+        if self._shares and not link.client.can_be_asked:  # it may be about a call of any of those who share the link
+            raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked")
         if is_modern(link.client.version):
             return await line.questions.ask(method, params)
         flights = [one for one in line.flights.values() if one.front.channel.can_send_request]
@@ -767,7 +774,7 @@ class Relay:
         for listen in list(line.listens.values()):
             if listen.front.is_modern and listen.wants(method, told):
                 await listen.front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: listen.front.request_id}))
-        if method in _FILTERS or method == _UPDATED or (self._shares and method != _LOG and line.caller() is None):
+        if method in _FILTERS or method == _UPDATED or (self._shares and line.caller() is None):
             return
         for flight in list(line.flights.values()):
             if flight.front.is_modern and (method != _LOG or flight.wants(str(told.get("level")))):
@@ -776,8 +783,9 @@ class Relay:
 
     def _hearers(self, line: Line, method: str, told: Message) -> list[Session]:
         """The legacy clients for whom a notification is: where several share a link, no more than may know of it."""
-        everybody = list(line.sessions)
-        if not self._shares or len(everybody) == 1 or method in _FILTERS or method == _LOG:
+        everybody, is_of_call = list(line.sessions), line.link is not None and line.link.is_modern
+        is_for_all = method in _FILTERS or (method == _LOG and not is_of_call)
+        if not self._shares or len(everybody) == 1 or is_for_all:
             return everybody
         if method == _UPDATED:
             return [one for one in everybody if _covers(one.subscriptions, told.get("uri"))]
