@@ -126,7 +126,7 @@ async def call_once(client, url, tool, name="somebody", **meta):
 @pytest.fixture(scope="module")
 def odd():
     """A gateway at an address, before a server that writes its lines itself."""
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *ODD]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
     with running(words, "stderr") as url:
         yield url
 
