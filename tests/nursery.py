@@ -19,6 +19,7 @@ import socket
 import sys
 import threading
 import traceback
+import warnings
 from typing import Any
 
 MODULES = (
@@ -130,7 +131,13 @@ def _take_streams(streams: list[int]) -> None:
 
 
 def run(words: list[str]) -> None:
-    """Do what Python does with such a command line: a script, or `-m` and a module, and its arguments."""
+    """Do what Python does with such a command line: a script, or `-m` and a module, and its arguments.
+
+    Before them may stand `-W` and what becomes of warnings.
+    """
+    if words[0] == "-W":
+        warnings.simplefilter(words[1])  # type: ignore[arg-type]  # one of the words that Python knows
+        words = words[2:]
     if words[:2] == ["-m", "aerogram"]:
         from aerogram.__main__ import main
 

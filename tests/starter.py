@@ -29,7 +29,8 @@ def main() -> None:
         signal.signal(kind, lambda number, _: os.kill(int(pid), number))
     code = int(os.read(end, 100))
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 
