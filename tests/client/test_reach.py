@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import zlib
 
 import fastmcp
 import httpx
 import pytest
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from aerogram import ContractError, Page, Reply
@@ -82,6 +84,13 @@ def big() -> Starlette:
 
         return StreamingResponse(pieces(), media_type="application/json")
 
+    async def packed(request):
+        ways = request.query_params["as"]
+        data = b"[" + b" " * 2**22 + b"1]"
+        for way in ways.split(", "):
+            data = zlib.compress(data) if way == "deflate" else gzip.compress(data)
+        return Response(data, headers={"content-encoding": ways}, media_type="application/json")
+
     async def led(request):
         return JSONResponse([1], headers={"link": f'<{request.query_params["to"]}>; rel="next"'})
 
@@ -92,6 +101,7 @@ def big() -> Starlette:
     return Starlette(
         routes=[
             Route("/drip", drip),
+            Route("/packed", packed),
             Route("/led", led),
             Route("/changed", changed, methods=["GET", "POST", "DELETE"]),
         ]
@@ -108,6 +118,22 @@ async def test_an_answer_without_an_end_is_refused(serve):
     async with httpx.AsyncClient(base_url=address) as connection:
         with pytest.raises(FollowedTooFar, match="bytes"):
             await AsyncClient(connection, reach=reach).call("/drip")
+
+
+@pytest.mark.parametrize("ways", ["gzip", "deflate"])
+def test_a_packed_answer_is_unpacked_as_far_as_the_client_reaches(serve, ways):
+    with httpx.Client(base_url=serve(big())) as connection:
+        assert Client(connection, reach=Reach(bytes=2**23)).call("/packed", {"as": ways}).data == [1]
+        with pytest.raises(FollowedTooFar, match="bytes"):
+            Client(connection, reach=Reach(bytes=2**20)).call("/packed", {"as": ways})
+
+
+@pytest.mark.parametrize("ways", ["gzip, gzip", "br", "deflate, gzip"])
+async def test_an_answer_that_is_packed_otherwise_is_not_unpacked_at_all(serve, ways):
+    """A few bytes that are packed twice may become gigabytes at once."""
+    async with httpx.AsyncClient(base_url=serve(big())) as connection:
+        with pytest.raises(ContractError, match="which was not asked for"):
+            await AsyncClient(connection).call("/packed", {"as": ways})
 
 
 def test_only_get_is_called_on_the_word_of_a_reply(serve):
@@ -138,16 +164,21 @@ async def test_no_other_tool_is_called_on_the_word_of_a_reply():
         called.append("kid_retrieve")
         return "[1]"
 
+    @server.tool(output_schema=None)
+    def retrieve(hash: str, as_text: bool, to: str = "") -> str:
+        called.append("retrieve" + to)
+        return "[1]"
+
     async with fastmcp.Client(server) as connection:
         client = AsyncClient(connection)
-        for tool in ("delete_everything", "kid_retrieve"):
-            action = Action(tool=tool, args={"hash": content.hash})
+        for tool in ("delete_everything", "kid_retrieve", "retrieve"):
+            action = Action(tool=tool, args={"hash": content.hash, "to": "mallory"})
             reply = Reply.partial([], "left out", fidelity=fidelity, actions=(action,))
             try:
                 await client.recover(reply)
             except Exception:  # noqa: BLE001 - there is no archive behind this server
                 continue
-    assert called == ["kid_retrieve"]
+    assert called == ["retrieve"]
 
 
 async def test_no_tool_is_called_because_a_page_is_said_to_lead_there():

@@ -117,7 +117,8 @@ async def test_a_call_waits_for_a_session_of_its_own_and_is_asked_nothing_else(l
     assert [questions(one) for one in asked] == [[f"Private to {client.name}"] for client in clients]
     late = asyncio.ensure_future(Caller(legacy, "late", ASKABLE).speak_modern().finish("ask"))
     refused = await Caller(legacy, "later", ASKABLE).speak_modern().finish("ask")
-    assert refused["isError"] and refused["_meta"]["dev.aerogram/problem"]["code"] == "UNAVAILABLE"
+    problem = refused["_meta"]["dev.aerogram/problem"]
+    assert refused["isError"] and problem["code"] == "UNAVAILABLE" and problem["retry_after"]
     assert (await late)["isError"]
     late = asyncio.ensure_future(Caller(legacy, "late", ASKABLE).speak_modern().finish("ask"))
     done = await clients[3].finish("ask", **answers(asked[3]))

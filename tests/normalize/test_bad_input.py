@@ -394,8 +394,14 @@ def test_values_made_on_the_way_are_not_taken_for_self_references():
     assert "$ref" not in str(written)
 
 
-def test_ten_thousand_bad_places_give_a_hundred_notices():
-    result = normalize_tool_result([float("nan")] * 10_000)
+def test_ten_thousand_places_that_are_bad_in_one_way_give_one_notice():
+    (notice,) = normalize_tool_result([float("nan")] * 10_000).notices
+    assert notice.message.startswith("/0, /1, /2 and 9,997 more places (float): nan")
+    assert (notice.context["pointer"], notice.context["count"]) == ("/0", 10_000)
+
+
+def test_ten_thousand_places_that_are_bad_in_their_own_ways_give_a_hundred_notices():
+    result = normalize_tool_result([{number: 1, str(number): 2} for number in range(10_000)])
     assert len(result.notices) == 101 and "9,900" in result.notices[-1].message
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.shape.text import clip, page_end, whole_characters
+from aerogram.shape.text import clip, missing_after, page_end, whole_characters
 
 FAMILY = "👩‍👩‍👧‍👦"
 FLAGS = "🇫🇷🇯🇵🇩🇪"
@@ -85,3 +85,10 @@ def test_a_cut_in_a_long_row_of_flags_is_between_two_of_them() -> None:
 )
 def test_a_page_ends_after_a_line_a_sentence_or_a_word_and_loses_nothing(text: str, at: int, end: str) -> None:
     assert text[: page_end(text, at)] == end
+
+
+def test_what_a_text_itself_says_is_missing_is_not_what_is():
+    text = "word [+12 chars] " * 300
+    for limit in range(100, 140):
+        clipped = clip(text, limit)
+        assert len(text) - missing_after(clipped) == len(clipped.rpartition("…")[0])

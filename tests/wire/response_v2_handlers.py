@@ -1,6 +1,7 @@
 """Handlers as a reader of the two documents on response-v2 writes them."""
 
-from dataclasses import asdict
+import json
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import BaseModel
@@ -266,6 +267,72 @@ def old_success() -> dict:
     return {"success": True, "data": {"value": 1}}
 
 
+class OwnModel(BaseModel):
+    """The envelope as a reader types it from the document."""
+
+    success: bool
+    data: dict
+    error: str | None = None
+    meta: dict = {"version": "response-v2"}
+
+
+@dataclass
+class OwnRecord:
+    success: bool
+    data: dict
+    error: str | None = None
+    meta: dict = field(default_factory=lambda: {"version": "response-v2"})
+
+
+NO_SPEC = {"error_code": "NOT_FOUND", "error_type": "not_found", "remediation": "List the specs"}
+
+
+def own_model() -> OwnModel:
+    return OwnModel(success=True, data={"value": 1})
+
+
+def own_model_fails() -> OwnModel:
+    return OwnModel(success=False, data=NO_SPEC, error="Spec not found")
+
+
+def own_record() -> OwnRecord:
+    return OwnRecord(True, {"value": 1})
+
+
+def own_record_fails() -> OwnRecord:
+    return OwnRecord(False, NO_SPEC, "Spec not found")
+
+
+def own_text() -> str:
+    return json.dumps(asdict(own_record()))
+
+
+def own_text_fails() -> str:
+    return json.dumps(asdict(own_record_fails()))
+
+
+def page_in_short() -> dict:
+    page = {"cursor": "eyJvZmZzZXQiOjIwfQ==", "has_more": True, "total_count": 150, "page_size": 20}
+    return {"success": True, "data": {"tasks": [{"task_id": "task-001"}]}, "meta": {"pagination": page}}
+
+
+def rows_as_data() -> dict:
+    return {"success": True, "data": [{"task_id": "task-001"}], "error": None, "meta": {"version": "response-v2"}}
+
+
+def no_rows_as_data() -> dict:
+    return {"success": False, "data": [], "error": "Spec not found", "meta": {"version": "response-v2"}}
+
+
+def contradicted_success() -> dict:
+    return {"success": True, "data": {"value": 1}, "error": "One source is gone", "meta": {"version": "response-v2"}}
+
+
+def category_alone() -> dict:
+    data = {"error_type": "not_found"}
+    return {"success": False, "data": data, "error": "Spec not found", "meta": {"version": "response-v2"}}
+
+
 def dated_limit() -> dict:
     limit = {"limit": 100, "remaining": 0, "reset_at": datetime(2025, 12, 4, 12, tzinfo=UTC)}
     return asdict(error_response("Slow down", error_code="RATE_LIMIT_EXCEEDED", rate_limit=limit))
@@ -355,6 +422,8 @@ HANDLERS = (
     *(partial_findings, two_warnings, missing_field, several_payloads, feature_disabled, rate_limited),
     *(say_everything, fail_with_everything, fail_with_code, fail_with_type, warn, warn_with_severity, say_level),
     *(model_payload, pair_payload, null_payload, old_failure, failure_without_meta, failure_without_words, old_success),
+    *(own_model, own_model_fails, own_record, own_record_fails, own_text, own_text_fails),
+    *(page_in_short, rows_as_data, no_rows_as_data, contradicted_success, category_alone),
     *(dated_limit, measured_nothing, long_details),
     *(say_nothing, give_nothing, give_rows, give_number, raise_not_found, raise_unexpected),
     *(all_tasks, list_tasks, digest_source),
@@ -372,8 +441,9 @@ CALLS = {
 FAILING = {
     *("bad_characters", "missing_spec", "missing_field", "feature_disabled", "rate_limited", "fail_with_everything"),
     *("raise_not_found", "raise_unexpected", "old_failure", "failure_without_meta", "failure_without_words"),
+    *("own_model_fails", "own_record_fails", "own_text_fails", "no_rows_as_data", "category_alone"),
     *("dated_limit", "long_details"),
     *(name for name in CALLS if name.startswith(("code ", "type "))),
 }
-OLD_SHAPES = {"old_failure", "failure_without_meta", "failure_without_words", "old_success"}
-"""Dictionaries that are in the old shape already: whoever asks for that gets them as they are."""
+OLD_SHAPES = {"old_failure", "failure_without_meta", "old_success", "own_text", "own_text_fails"}
+"""Dictionaries and texts that are in the old shape already: whoever asks for that gets them as they are."""

@@ -281,6 +281,23 @@ def test_every_failure_has_one_shape(wire: Recordings) -> None:
                 assert (body["status"], body["results"], body["meta"]["billable_units"]) == ("error", [], 0)
 
 
+# --- response-v2 -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["own_model_fails", "own_record_fails", "own_text_fails", "category_alone"])
+def test_a_failure_in_whatever_holds_the_envelope_is_one(wire: Recordings, name: str) -> None:
+    """With the status of its code, or of its category where it has none."""
+    for response in everywhere(wire, "response-v2", name):
+        assert (response.status_code, response.json()["data"]["error_code"]) == (404, "NOT_FOUND")
+
+
+def test_an_envelope_that_lacks_something_is_none_for_legacy_callers_either(wire: Recordings) -> None:
+    for response in everywhere(wire, "response-v2", "page_in_short", "v1"):
+        assert response.json() == {"tasks": [{"task_id": "task-001"}]}
+    for name, status in {"no_rows_as_data": 500, "category_alone": 404}.items():
+        assert {one.status_code for one in everywhere(wire, "response-v2", name, "v1")} == {status}
+
+
 # --- knowledge-1.0 ---------------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,13 @@ from wire.servers import BUDGET
 DOORS = [(framework, era) for framework in TOOLS for era in ERAS]
 MODELS = {"response-v2": ResponseV2, "standard-v2": StandardResponse[Any], "knowledge-1.0": MCPResponseEnvelope[Any]}
 KNOWLEDGE_SCHEMA = example("knowledge-response-schema").value()
+EMPTY = {
+    "citations": [],
+    "warnings": [],
+    "suggested_actions": [],
+    "query_echo": {"normalized_input": {}, "applied_filters": {}, "unparsed_terms": []},
+}
+"""What standard-v2 requires where there is nothing to say, and a text goes without."""
 FINISHED = {"wrapped", "wrapped_failure"}
 """What was made as the result of a tool, and is sent as it was made."""
 
@@ -70,7 +77,8 @@ def test_every_reply_keeps_its_document(wire: Recordings, framework: str, era: s
         if document == "knowledge-1.0" and isinstance(result.body["results"], list):
             jsonschema_rs.validate(KNOWLEDGE_SCHEMA, result.body)
         if name not in FINISHED:
-            assert json.loads(answer_in(result, document)) == result.body, name
+            left_out = {key: one for key, one in EMPTY.items() if document == "standard-v2" and key in result.body}
+            assert {**left_out, **json.loads(answer_in(result, document))} == result.body, name
 
 
 def answer_in(result: Result, document: str) -> str:
@@ -276,6 +284,41 @@ def test_a_failure_in_an_older_or_shorter_shape_stays_one(wire: Recordings) -> N
     for name, (code, words) in expected.items():
         for body in bodies(wire, "response-v2", name):
             assert (body["success"], body["data"]["error_code"], body["error"]) == (False, code, words)
+
+
+OWN_FAILURES = {"own_model_fails", "own_record_fails", "own_text_fails"}
+
+
+def test_an_envelope_of_one_s_own_is_opened_whatever_holds_it(wire: Recordings) -> None:
+    """A model, a dataclass or a text that is the envelope says what the dictionary says; a failure stays one."""
+    for name in ("own_model", "own_record", "own_text"):
+        for result in everywhere(wire, "response-v2", name):
+            assert (result.is_error, result.body["data"]) == (False, {"value": 1})
+    for name in OWN_FAILURES:
+        for result in everywhere(wire, "response-v2", name):
+            assert (result.is_error, result.body["error"]) == (True, "Spec not found")
+            assert result.body["data"] == response_v2_handlers.NO_SPEC
+
+
+def test_an_envelope_that_lacks_something_is_read_as_it_was_meant(wire: Recordings) -> None:
+    """With the flag off as well: whatever has meta is no body of the old shape."""
+    for body in bodies(wire, "response-v2", "page_in_short"):
+        assert body["data"] == {"tasks": [{"task_id": "task-001"}]}
+        assert body["meta"]["pagination"] == response_v2_handlers.page_in_short()["meta"]["pagination"]
+    for body in bodies(wire, "response-v2", "rows_as_data"):
+        assert body["data"] == {"results": [{"task_id": "task-001"}]}
+    for body in bodies(wire, "response-v2", "contradicted_success"):
+        assert (body["data"], body["meta"]["warnings"]) == ({"value": 1}, ["One source is gone"])
+    for result in everywhere(wire, "response-v2", "page_in_short", "off"):
+        assert '"task-001"' in result.text and '"success"' not in result.text
+    for kind in ("usual", "off"):
+        for name in ("no_rows_as_data", "category_alone"):
+            assert all(one.is_error for one in everywhere(wire, "response-v2", name, kind))
+
+
+def test_a_failure_with_a_category_alone_gets_the_code_of_it(wire: Recordings) -> None:
+    for body in bodies(wire, "response-v2", "category_alone"):
+        assert (body["data"]["error_code"], body["data"]["error_type"]) == ("NOT_FOUND", "not_found")
 
 
 def test_what_a_handler_measured_is_what_is_told(wire: Recordings) -> None:

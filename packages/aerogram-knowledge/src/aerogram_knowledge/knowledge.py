@@ -259,7 +259,7 @@ class Knowledge:
         if cursor is not None:
             self.cursors.prepare(cursor)
         window = pager.window(cursor, page_size)
-        with self._search.turn:
+        with self._search.turns.take():
             found = self._search.page(asked, narrowed, way, window)
             ranked, chunks, withheld = found.ranked, found.chunks, found.withheld
             if not len(ranked.ids):
@@ -274,7 +274,7 @@ class Knowledge:
             records = search_records(chunks, ranked, shown, statuses, similar)
             notices: tuple[Notice, ...] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-            if not fields and mode != "ids_only":
+            if found.also_in and not fields and mode != "ids_only":
                 rows = name_copies(rows, chunks, found.also_in)
             said = _reply_members(pager, found)
             if withheld:
@@ -499,13 +499,13 @@ def _reply_members(pager: Pager, found: FoundPage) -> dict[str, Any]:
     ranked, chunks, query, where = found.ranked, found.chunks, pager.arguments["query"], pager.arguments["filters"]
     best, goes_on = [chunk.id for chunk in chunks[:FOLLOWED]], found.last < len(ranked.ids)
     said: dict[str, Any] = {
-        "operation": SEARCH_TOOL,
         "page": Page(
             cursor=_seal(pager, ranked, found.last) if goes_on else None,
             has_more=goes_on,
             total=len(ranked.ids),
             page_size=found.last - found.first,
         ),
+        "operation": SEARCH_TOOL,
         "query_echo": QueryEcho({"query": query}, where, ranked.unknown),
     }
     if pager.mode != "full" and chunks:

@@ -45,9 +45,9 @@ from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.contract import Contract
 from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
-from aerogram.dialects.protocol import restore
+from aerogram.dialects.protocol import Dialect, restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, part_to_json, pointer_of
+from aerogram.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -142,6 +142,8 @@ class Call:
     told_arguments: Mapping[str, Any] | None = None
     """How the arguments are told back, where that is not as they came."""
     request_id: str = field(default_factory=new_request_id)
+    has_generated_id: bool = False
+    """Whether its id is known to be one that was made here."""
     principal: str | None = None
     apart: str | None = ""
     client_tag: str | None = None
@@ -153,6 +155,8 @@ class Call:
     pages: bool = False
     is_done: bool = False
     opens_envelopes: bool = True
+    home: Dialect | None = None
+    """The dialect of its server, where this caller gets another one."""
     schema: Mapping[str, Any] | None = None
     payload: Payload | None = None
     suits: Callable[[Any], bool] | None = None
@@ -303,7 +307,7 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
-        kind = find_record_type(draft.reply.data)
+        kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
         if kind is not None:
             call = replace(call, found_kind=kind)
         await bill(call, draft)
@@ -441,14 +445,36 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 is_archived=outcome.is_archived,
             )
         kind = type(outcome)
-        if kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome)):
+        said = outcome if isinstance(outcome, Reply) else _open_text(call, outcome) if kind is str else None
+        if said is None and (kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome))):
             return _normalize_data(call, outcome)
-        said = outcome if isinstance(outcome, Reply) else try_read(outcome, call.contract.speaker)
-        if said is not None and (call.opens_envelopes or said.problem is not None or said is outcome):
+        said = said or _open_envelope(call, outcome)
+        if said is not None:
             return _normalize_reply(call, said)
-        return _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        draft = _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        # an object of one's own may turn out to be an envelope
+        said = None if kind is dict else _open_envelope(call, draft.reply.data)
+        return draft if said is None else _normalize_reply(call, said)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return ReplyDraft(_failure(call, error))
+
+
+def _open_envelope(call: Call, value: Any) -> Reply[Any] | None:
+    """The reply that a value says in a dialect, unless it is to stay the data that it is."""
+    said = try_read(value, call.contract.speaker)
+    if said is None and call.home is not None and isinstance(value, dict) and not call.home.is_older(value):
+        said = try_read(value, call.home)
+    return said if said is not None and (call.opens_envelopes or said.problem is not None) else None
+
+
+def _open_text(call: Call, text: str) -> Reply[Any] | None:
+    """The reply that a text says in a dialect as JSON; most texts are known by their beginning to say none."""
+    if not text.startswith("{") or call.contract.speaker.name == "bare" or not any(f'"{one}"' in text for one in SIGNS):
+        return None
+    try:
+        return _open_envelope(call, loads(text))
+    except ContractError:
+        return None
 
 
 _DATA: Final = frozenset((list, str, int, float, bool, type(None)))
@@ -661,14 +687,16 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
     if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
         reply = reply.replace(status="empty", empty_reason="no_match")
-    whole = reply.complete(
-        contract.speaker.needs,
-        request_id=call.request_id,
-        operation=call.operation,
-        duration_ms=elapsed,
-        hides_own_id=contract.speaker.hides_own_ids,
-    )
-    return draft if whole is draft.reply else draft._replace(reply=whole)
+    needs, hides_id = contract.speaker.needs, contract.speaker.hides_own_ids
+    if needs or not (hides_id and call.has_generated_id and reply.problem is None):  # else there is nothing to add
+        reply = reply.complete(
+            needs,
+            request_id=call.request_id,
+            operation=call.operation,
+            duration_ms=elapsed,
+            hides_own_id=hides_id,
+        )
+    return draft if reply is draft.reply else draft._replace(reply=reply)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:

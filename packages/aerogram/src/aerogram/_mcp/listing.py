@@ -149,7 +149,8 @@ class Listing:
         given = controls_for(None if name in self.own_tools else self._controls, name) if controls is None else controls
         given = given.without(inputs.get("properties", {}))
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
-        is_reply = is_reply or (_returns_envelope(returns) and not self._offer.is_bare)
+        is_envelope = _returns_envelope(returns) or (outputs is not None and _is_envelope(outputs))
+        is_reply = is_reply or (is_envelope and not self._offer.is_bare)
         if is_reply:  # a framework describes the class, which is never sent
             outputs, is_boxed = None, False
         if outputs is not None and not self.text_schema and _is_text(outputs, is_boxed):
@@ -256,9 +257,9 @@ _ENVELOPES: Final = tuple(name for name in NAMES if name not in ("bare", "proble
 
 
 def _is_envelope(own: Mapping[str, Any]) -> bool:
-    """Whether a schema is that of a contract further in, whose data is not told by it."""
-    asked = frozenset(own.get("required", ()))
-    return any(asked.issuperset(dialect_named(name).slim["required"]) for name in _ENVELOPES)
+    """Whether a schema is that of a contract further in, or of an envelope of one's own."""
+    names = frozenset(own.get("properties", ()))
+    return any(names.issuperset(dialect_named(name).slim["required"]) for name in _ENVELOPES)
 
 
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})

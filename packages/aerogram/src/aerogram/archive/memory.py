@@ -7,7 +7,7 @@ several times as long as the rest of archiving; here a record is held as it is g
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 __all__ = ["MemoryStore"]
@@ -32,6 +32,13 @@ class MemoryStore:
         self._held[collection, key] = (value, time.time() + ttl)
         if len(self._held) > MOST_ENTRIES:
             del self._held[next(iter(self._held))]
+
+    async def put_many(
+        self, keys: Sequence[str], values: Sequence[Mapping[str, Any]], *, collection: str, ttl: float
+    ) -> None:
+        """Hold several records for so many seconds."""
+        for key, value in zip(keys, values, strict=True):
+            await self.put(key, value, collection=collection, ttl=ttl)
 
     async def delete(self, key: str, *, collection: str) -> bool:
         """Forget a record; whether there was one."""

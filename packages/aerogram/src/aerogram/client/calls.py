@@ -240,42 +240,41 @@ def insist_on_whole(reply: Reply[Any]) -> None:
 def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
     """The data as it was: kept whole, or as a list some of whose texts were kept (`data/3`)."""
     kept = found.get("data", data)
-    if isinstance(kept, str) and not isinstance(data, str):  # the text that the data stood in
-        held = read_data([kept])
-        return kept if held is None else held.value
+    if isinstance(kept, str) and not isinstance(data, str):
+        return _read_like(data, kept)
     if not isinstance(data, list):
         return kept
     return found.get("data", [found.get(f"data/{at}", item) for at, item in enumerate(data)])
+
+
+def _read_like(data: Any, text: str) -> Any:
+    """What a text is of which this data was shown: what it is read as, or a text in the box that it came in."""
+    shown = next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else None
+    if isinstance(shown, str) and shown[:2] == text[:2]:  # and no member of an object that the text says
+        return dict.fromkeys(data, text)
+    held = read_data([text])
+    return text if held is None else held.value
 
 
 def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], ClientCall]:
     """How a reply's archived content is asked for: as its actions or its words say, or as the protocol has it.
 
     The endpoints of actions are relative to the `address` at which the reply was given. A reply may hold what strangers
-    wrote, so it leads to the tool that is known for this and to addresses that are read, and to nothing else.
+    wrote, so it leads to the one tool that is known for this, with a hash and no arguments of its own, and to addresses
+    that are read. What a server inside of another one calls its tool is not known; its archive can be read by address.
     """
     for action in reply.actions:
         args = action.args or {}
         if "hash" in args and action.endpoint:
             return _address_retrieval(resolve_address(address, action.endpoint.rpartition(" ")[2]), args)
-        if "hash" in args and action.tool and _is_retrieval(action.tool, default):
-            return _tool_retrieval(action.tool, args)
-    for call in filter(None, (_CALL.search(notice.message) for notice in reply.notices)):
-        if _is_retrieval(call[1], default):
-            return _tool_retrieval(call[1], {})
+    known = default if default and HASH not in default else RETRIEVE
+    named = [action.tool for action in reply.actions if "hash" in (action.args or {})]
+    named += [call[1] for call in filter(None, (_CALL.search(notice.message) for notice in reply.notices))]
+    if known in (*named, default):
+        return lambda digest: ClientCall(known, {"hash": digest, "as_text": True})
     if default is None:
         raise NotFound("The reply does not say how to get the rest", remediation="Give the client a `retrieve` target")
-    return _address_retrieval(default, {}) if HASH in default else _tool_retrieval(default, {})
-
-
-def _is_retrieval(tool: str, default: str | None) -> bool:
-    """Whether a tool is the known one; that of a server inside of another has the name of that server before it."""
-    known = default if default and HASH not in default else RETRIEVE
-    return tool == known or tool.endswith(f"_{known}")
-
-
-def _tool_retrieval(tool: str, args: Mapping[str, Any]) -> Callable[[str], ClientCall]:
-    return lambda digest: ClientCall(tool, {**args, "hash": digest, "as_text": True})
+    return _address_retrieval(default, {})
 
 
 def _address_retrieval(template: str, args: Mapping[str, Any]) -> Callable[[str], ClientCall]:

@@ -24,6 +24,7 @@ import logging
 import random
 import time
 import weakref
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ _ARCHIVES: Final = ARCHIVE.removesuffix("{hash}")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
 _OF_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_PACKINGS: Final = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+"""How an answer may be packed, and what zlib calls it."""
 _PORTS: Final = {"http": 80, "https": 443}
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -82,9 +85,9 @@ def advised_wait(reply: Reply[Any], *, now: float | None = None) -> float | None
         reset = (
             dt.datetime.fromisoformat(state.reset_at).timestamp() if isinstance(state.reset_at, str) else state.reset_at
         )
-    except ValueError:
+        return max(reset - (time.time() if now is None else now), 0.0)
+    except (ValueError, OverflowError):  # no moment, or none that a clock could come to
         return None
-    return max(reset - (time.time() if now is None else now), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,7 @@ def _http_sender(client: Any, reach: Reach) -> Send:
         method = target.partition(" ")[0] if path != target else "GET"
         asked = arguments if method in _IN_THE_QUERY else {}
         given: dict[str, Any] = {"json": dict(arguments)} if arguments and not asked else {}
+        given["headers"] = {"Accept-Encoding": ", ".join(_PACKINGS)}
         if asked or getattr(client, "params", None):
             given["params"] = _join_query(path, asked)
         answer = client.stream(method, path, **given)
@@ -197,25 +201,33 @@ def _http_sender(client: Any, reach: Reach) -> Send:
 
 def _read_answer(answer: Any, reach: Reach) -> Any:
     """A response with its body, if that has an end within reach."""
-    body = _Body(reach)
     with answer as response:
-        for piece in response.iter_bytes():
+        if response.is_stream_consumed:  # a transport that made it up has read it already
+            return response
+        body = _Body(reach, response.headers.get("content-encoding"))
+        for piece in response.iter_raw():
             body.add(piece)
     return body.in_response(response)
 
 
 async def _read_async(answer: Any, reach: Reach) -> Any:
-    body = _Body(reach)
     async with answer as response:
-        async for piece in response.aiter_bytes():
+        if response.is_stream_consumed:
+            return response
+        body = _Body(reach, response.headers.get("content-encoding"))
+        async for piece in response.aiter_raw():
             body.add(piece)
     return body.in_response(response)
 
 
 class _Body:
-    """What has arrived of the body of a response."""
+    """What has arrived of the body of a response; it is unpacked here, because a few bytes may become gigabytes."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: Reach, packing: str | None) -> None:
+        if packing is not None and packing not in ("identity", *_PACKINGS):
+            raise ContractError(f"the answer is packed as {packing[:50]!r}, which was not asked for")
+        bits = _PACKINGS.get(packing or "identity")
+        self._packed = None if bits is None else zlib.decompressobj(bits)
         self._reach = reach
         self._pieces: list[bytes] = []
         self._size = 0
@@ -223,6 +235,11 @@ class _Body:
 
     def add(self, piece: bytes) -> None:
         """Keep a piece; a body that goes on and on is refused."""
+        if self._packed is not None:
+            try:
+                piece = self._packed.decompress(piece, self._reach.bytes - self._size + 1)
+            except zlib.error as error:
+                raise ContractError(f"the answer cannot be unpacked: {error}") from error
         self._pieces.append(piece)
         self._size += len(piece)
         if self._size > self._reach.bytes:

@@ -92,6 +92,8 @@ class Dialect(ABC):
     """Members that the contract requires even where they say nothing; a text for a model goes without them then."""
     smallest: ClassVar[int] = 1
     """The fewest tokens that hold a row with its title, or some of its text, and what is said about the rest."""
+    aside: Callable[[Reply[Any]], dict[str, Any]] | None = None
+    """What a reply says that has no place in a body, and goes beside it; None where all of it has one."""
     headline: Callable[[Mapping[str, Any]], str | None] | None = None
     """What gives the line that the contract has for the text of a tool result with this body, if it has one."""
     vocabularies: ClassVar[frozenset[str]] = frozenset()
@@ -124,10 +126,6 @@ class Dialect(ABC):
         """The object in the body where the contract allows additions."""
         return body
 
-    def aside(self, reply: Reply[Any]) -> dict[str, Any]:
-        """What a reply says that has no place in a body, and goes beside it."""
-        return {}
-
     def code_of(self, problem: Problem) -> str:
         """The word that bodies in this dialect have for the code of a problem."""
         return problem.code
@@ -154,6 +152,10 @@ class Dialect(ABC):
         """
         self.check(body, lenient=lenient)
         return self._restore(body)
+
+    def is_older(self, body: Mapping[str, Any]) -> bool:
+        """Whether a dictionary is in the shape that callers knew before this contract: it stays so for them."""
+        return False
 
     def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
         """The reply in a handler's dictionary that is meant as a body of this dialect and lacks something of one."""

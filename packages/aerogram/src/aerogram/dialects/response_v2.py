@@ -191,17 +191,23 @@ class ResponseV2Dialect(Dialect):
     def place(self, body: Mapping[str, Any]) -> Any:
         return body.get("meta")
 
+    def is_older(self, body: Mapping[str, Any]) -> bool:
+        return "meta" not in body
+
     def decode_fragment(self, body: Mapping[str, Any]) -> Reply[Any] | None:
         """Bodies of the version before this one, and others without `meta`: a failure never becomes a success."""
         if not isinstance(body.get("success"), bool) or not body.keys() <= _TOP or len(body) == 1:
             return None
         success, data, error, meta = (body.get(name) for name in ("success", "data", "error", "meta"))
-        if not isinstance(data or {}, dict) or not isinstance(meta or {}, dict):
+        is_object = isinstance(data or {}, dict)
+        if not isinstance(meta or {}, dict) or (success and not is_object and self.is_older(body)):
             return None
         try:
-            whole = (
-                success_response(data, meta=meta) if success else error_response(error or _FAILED, data=data, meta=meta)
-            )
+            if success:  # what went wrong all the same is no failure, and not to be lost
+                whole = success_response(_box(data), warnings=error or None, meta=meta)
+            else:
+                told = data if is_object else {"data": data}
+                whole = error_response(error or _FAILED, data=told, meta=meta)
             return self.decode(whole.to_dict())
         except ContractError:
             return None
@@ -283,8 +289,9 @@ def _has_later_type(data: Mapping[str, Any]) -> bool:
 def _read_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
     kind = data.get("error_type")
     is_later = kind is not None and kind not in KIND_RULES  # it stays among the data, where `_error_data` finds it
+    general = "INTERNAL_ERROR" if kind is None or is_later else KIND_RULES[kind].code
     problem = Problem(
-        data.get("error_code") or "INTERNAL_ERROR",
+        data.get("error_code") or general,
         message,
         kind=None if is_later else kind,  # type: ignore[arg-type]  # None is settled from the table
         remediation=data.get("remediation"),

@@ -19,6 +19,8 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]"
 _CLAUSE_END = ",;:、，；：—–"
 # a sentence that was too long for a digest is cut anywhere
 _LONG = 60
+_MOST_STARTS = 100
+"""Where another sentence is tried to begin in one that runs on; one that was made up could have any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +60,29 @@ class _TextMatcher:
 
     def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
-        if self._has(sentence):
-            return True
         words = sentence.split()
-        # the longest beginning first: where it stops is where another sentence may begin
-        for count in reversed(range(1, self._prefix_length(words) + 1)):
-            if self._ends(words[:count]) and self.contains(" ".join(words[count:])):
+        starts, tried = [0], set[int]()
+        while starts and len(tried) < _MOST_STARTS:
+            start = starts.pop()
+            if start in tried:
+                continue
+            tried.add(start)
+            rest = words[start:]
+            if self._has(" ".join(rest)):
                 return True
+            starts += [start + count for count in self._stops(rest)]  # what is after the longest is tried first
         return False
+
+    def _stops(self, words: list[str]) -> Iterator[int]:
+        """After how many words a sentence may end and another one begin, the fewest first."""
+        length, most = -1, self._prefix_length(words)
+        for count, word in enumerate(words[:most], 1):
+            length += 1 + len(word)
+            if length >= _LONG:  # it may be cut anywhere from here on
+                yield from range(count, most + 1)
+                return
+            if self._ends(words[:count]):
+                yield count
 
     def _has(self, piece: str) -> bool:
         if _UNSPACED.search(piece):
@@ -85,7 +102,7 @@ class _TextMatcher:
     def _ends(self, words: list[str]) -> bool:
         """Whether a sentence may end after these words."""
         piece = " ".join(words)
-        if len(piece) >= _LONG or piece[-1] in _CLAUSE_END or _UNSPACED.search(piece):
+        if piece[-1] in _CLAUSE_END or _UNSPACED.search(piece):
             return True
         at_line_end = _whole(r"\s+".join(map(re.escape, words)), piece) + r"[ \t]*(?:[\n\f]|\Z)"
         return re.search(at_line_end, self._text) is not None

@@ -424,7 +424,9 @@ class Relay:
                     return line
                 await self._released.wait()
         raise Unavailable(
-            "Too many calls wait for answers of their clients", remediation="Call again in a while", retry_after=30
+            f"{MOST_LINES} calls are under way or wait for answers of their clients, and there is no room for more",
+            remediation="Call again in a while",
+            retry_after=LONGEST_WAIT,
         )
 
     def _free_line(self, front: Front) -> Line | None:

@@ -729,7 +729,9 @@ class _Fitting:
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         reply = self._with_citations(dressed) if self.citations else dressed
-        return Fitted(count_itself(reply, self.measure, about=self.budget)[0], leftovers, self.before)
+        if reply.telemetry is not None:
+            reply = count_itself(reply, self.measure, about=self.budget)[0]
+        return Fitted(reply, leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""

@@ -15,7 +15,7 @@ from aerogram.shape.facts import find_announced
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, missing_after
-from aerogram.tokens import LONGEST_TOKEN
+from aerogram.tokens import MOST_CHARACTERS_PER_TOKEN
 
 __all__ = ["Cut", "cuts_between", "least_length", "shrink"]
 
@@ -45,7 +45,7 @@ def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING, *, insi
 def _cost(value: Any, room: float, price: Price) -> float:
     """What a value costs; where its beginning alone is more than there is room for, about what it costs."""
     text = dumps(value).decode()
-    few = text[: max(int(room), 0) * LONGEST_TOKEN]
+    few = text[: 1 << int(max(room, 1) * MOST_CHARACTERS_PER_TOKEN).bit_length()]  # so that it is often the same
     if len(few) < len(text):
         cost = price(few)
         if cost > room + _FEW:  # what is cut off in the middle of a word may cost a little more than the word

@@ -71,6 +71,8 @@ def whole_characters(text: str, at: int) -> int:
     """
     if at >= len(text):
         return len(text)
+    if at and not _inside_a_character(text, at):
+        return at
     cuts = range(at, max(at - LONGEST_CHARACTER, 0), -1)
     return next((cut for cut in cuts if not _inside_a_character(text, cut)), at if at > LONGEST_CHARACTER else 0)
 
@@ -113,9 +115,9 @@ def page_end(text: str, at: int) -> int:
 
 
 def missing_after(shown: str) -> int:
-    """How many characters a cut text says are missing."""
-    found = _MARK.search(shown, max(len(shown) - 120, 0))
-    return int(found[1]) if found else 0
+    """How many characters a cut text says are missing; a mark before the last one is the text's own."""
+    found = _MARK.findall(shown, max(len(shown) - 120, 0))
+    return int(found[-1]) if found else 0
 
 
 def clip(text: str, limit: int) -> str:
