@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
@@ -157,6 +158,61 @@ class Refusing(BaseHTTPRequestHandler):
         """Nothing: the test looks at what the client hears."""
 
 
+class Packing(BaseHTTPRequestHandler):
+    """A server whose answers are a few kilobytes, and unpack to more than anybody takes, or to nothing."""
+
+    protocol_version = "HTTP/1.1"
+    encoding: ClassVar[dict[str, str]] = {"bomb": "gzip, gzip", "broken": "gzip", "fine": "gzip"}
+    text: ClassVar[dict[str, str]] = {"bomb": "x" * (70 * 1024 * 1024), "broken": "", "fine": "fine"}
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, tool = asked["method"], asked.get("params", {}).get("name")
+        capabilities, about = {"tools": {}}, {"name": "packing", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about, "tools": []}
+        if method == "tools/call":
+            result = {"content": [{"type": "text", "text": self.text[tool]}]}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "result": result}).encode()
+        self.send_response(200 if "id" in asked else 202)
+        if method == "tools/call":
+            self.send_header("content-encoding", self.encoding[tool])
+            for _ in self.encoding[tool].split() if tool != "broken" else ():
+                body = gzip.compress(body, 1)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        """Nothing: the test looks at what the client hears."""
+
+
+def test_an_answer_that_unpacks_to_too_much_fails_its_call_alone():
+    with serving(Packing) as url:
+        wire = Wire("", server=[url])
+        wire.greet()
+        for tool, words in (("bomb", "more than 67,108,864 bytes"), ("broken", "cannot be unpacked")):
+            problem = wire.ask(tool, "tools/call", name=tool)["result"]["_meta"]["dev.aerogram/problem"]
+            assert words in problem["message"] and problem["remediation"]
+        assert wire.ask(1, "tools/call", name="fine")["result"]["content"][0]["text"] == "fine"
+        assert wire.end() == 0
+
+
+@contextmanager
+def serving(handler):
+    """A server in this process, and its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.mark.parametrize(
     ("status", "code", "options"),
     [
@@ -170,16 +226,10 @@ def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkey
     """The key of the server comes from a variable."""
     monkeypatch.setattr(Refusing, "status", status)
     monkeypatch.setenv("SOME_TOKEN", f"key-{status}")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/mcp"
-    wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
-    try:
+    with serving(Refusing) as url:
+        wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
         error = wire.greet()["error"]
         assert wire.end() == 0
-    finally:
-        server.shutdown()
-        server.server_close()
     assert error["data"]["code"] == code and str(status) in error["message"] and error["data"]["remediation"]
     assert ("OAuth" in error["message"]) == (status == 401)
     assert f"Bearer key-{status}" in Refusing.keys
