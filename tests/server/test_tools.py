@@ -16,6 +16,7 @@ from aerogram._mcp.negotiation import EXTENSION
 from aerogram.client import AsyncClient
 from aerogram.digest import payload_of, verify
 from aerogram.tokens import Budget
+from programs import quick_command
 from serving import clean_environment, command
 from tool_servers import Talk, talk
 
@@ -27,7 +28,7 @@ both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 @asynccontextmanager
 async def over_stdio(framework, mode, index):
-    program, *arguments = command(index, "--stdio")
+    program, *arguments = command(index, "--stdio", program=quick_command("-m", "aerogram"))
     environment = clean_environment(index)
     if framework == "fastmcp":
         target = StdioTransport(program, arguments, env=environment, keep_alive=False)

@@ -136,7 +136,7 @@ async def retrieve(
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
     is_part = bool(asked.path) or asked.query is not None
-    spell = None if held is None or is_part else held.write
+    spell = None if held is None else held.write if not is_part else held.write_part if held.digits else None
     if isinstance(value, dict) and not asked.as_text and asked.query is None and not fits(value):
         bulk = _bulk_of(value)
         if bulk is not None:  # its rows are what a reply has shown the first of
