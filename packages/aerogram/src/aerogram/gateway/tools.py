@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import mcp_types
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 
 from aerogram._mcp.finished import tell_result
 from aerogram._mcp.listing import Profile
-from aerogram._mcp.results import sdk_blocks
+from aerogram._mcp.results import clean_failure, sdk_blocks
 from aerogram._mcp.service import Caller, Service
 from aerogram.answer import Call
 from aerogram.cache import UNKEPT, Cache
@@ -28,8 +27,7 @@ from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
-from aerogram.sanitize import sanitize, sanitize_contents, sanitize_text
-from aerogram.sanitize.steps import UNREADABLE
+from aerogram.sanitize import sanitize_contents, sanitize_given, sanitize_value
 from aerogram.shape.controls import Controls
 
 __all__ = ["Tools"]
@@ -39,7 +37,6 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
-_WORDS_OF_LINKS: Final = frozenset(("uri", "name", "title", "description"))
 _WORDS_OF_NEWS: Final = {"notifications/message": "data", "notifications/progress": "message"}
 
 
@@ -231,21 +228,12 @@ class Tools:
 
     def clean_error(self, error: MCPError) -> MCPError:
         """An error of the protocol without what may not be said; where a person is to go stays as it is."""
-        if not self.contract.sanitizers:
-            return error
-        said = error.error
-        data = said.data if said.code == mcp_types.URL_ELICITATION_REQUIRED else self.clean(said.data)
-        return MCPError(said.code, self.clean(said.message), data)
+        clean_failure(error, self.contract.sanitizers)
+        return error
 
     def clean(self, value: Any) -> Any:
         """A text, or other data, without what may not be said."""
-        steps = self.contract.sanitizers
-        if value is None or not steps:
-            return value
-        try:
-            return sanitize_text(value, *steps) if isinstance(value, str) else sanitize(Reply(value), *steps).data
-        except RecursionError:
-            return UNREADABLE  # nobody has looked at what lies so deep
+        return sanitize_value(value, *self.contract.sanitizers)
 
     def clean_contents(self, contents: Any) -> Any:
         """The contents of a resource without what may not be said."""
@@ -254,24 +242,13 @@ class Tools:
 
     def clean_prompt(self, prompt: Message) -> Message:
         """What a prompt says, without what may not be said."""
-        if not self.contract.sanitizers:
-            return prompt
-        told = {name: self.clean(value) if name == "description" else value for name, value in prompt.items()}
-        messages = [one for one in prompt.get("messages") or () if isinstance(one, dict)]
-        return {**told, "messages": [{**one, "content": self._clean_content(one.get("content"))} for one in messages]}
+        clean: Message = sanitize_given(prompt, *self.contract.sanitizers)
+        return clean
 
     def clean_news(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """A notification without what may not be said: the words of a log and of progress."""
         name = _WORDS_OF_NEWS.get(method, "")
         return params if params is None or name not in params else {**params, name: self.clean(params[name])}
-
-    def _clean_content(self, content: Any) -> Any:
-        """A block of a prompt, or several."""
-        if isinstance(content, list):
-            return [self._clean_content(one) for one in content]
-        if not isinstance(content, dict):
-            return self.clean(content)
-        return self._clean_link(sanitize_contents([content], *self.contract.sanitizers)[0])
 
     def _clean_rest(self, result: Message) -> Message:
         """A result with what is no text of its blocks clean, which the path of every result sees to."""
@@ -281,16 +258,5 @@ class Tools:
         others = self.clean({name: value for name, value in result.items() if name not in RESULT_MEMBERS})
         clean = {**known, **others} if isinstance(others, dict) else known
         if isinstance(clean.get("content"), list):
-            clean["content"] = [self._clean_link(one) for one in clean["content"]]
+            clean["content"] = sanitize_given(clean["content"], *self.contract.sanitizers, clean=("text",))
         return clean
-
-    def _clean_link(self, block: Any) -> Any:
-        """A block with the words of its link clean, or the address of the resource that it holds."""
-        if not isinstance(block, dict):
-            return block
-        if block.get("type") == "resource_link":
-            return {name: self.clean(value) if name in _WORDS_OF_LINKS else value for name, value in block.items()}
-        held = block.get("resource")
-        if isinstance(held, dict) and "uri" in held:
-            return {**block, "resource": {**held, "uri": self.clean(held["uri"])}}
-        return block
