@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from contextlib import asynccontextmanager
 
 import fastmcp
 import mcp
 import pytest
+from fastmcp.tools.base import ToolResult
 from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
@@ -262,3 +264,34 @@ async def test_content_that_was_cut_beside_whole_data_is_recovered_by_its_name()
     assert await client.recover(reply) == {"content": TEXT}
     whole = await client.whole(reply)
     assert (whole.data, whole.fidelity.level) == ({"x": 1}, "full")
+
+
+ROWS_OF_TEXT = [{"id": number, "note": "some words and more"} for number in range(200)]
+SAID = {
+    "rows": json.dumps(ROWS_OF_TEXT, indent=1),
+    "an object": json.dumps({"rows": ROWS_OF_TEXT, "total": 200}),
+    "an object with one text": json.dumps({"content": "some words and more. " * 400}),
+    "words": "Some words and more. " * 400,
+}
+
+
+@pytest.mark.parametrize("is_boxed", [True, False])
+@pytest.mark.parametrize("name", SAID)
+async def test_what_was_cut_comes_back_as_it_would_have_been_read_whole(name, is_boxed):
+    async def ask(**settings):
+        server = fastmcp.FastMCP("texts")
+        aerogram.fastmcp.install(server, **settings)
+
+        @server.tool
+        def say():
+            structured = {"structured_content": {"content": SAID[name]}} if is_boxed else {}
+            return ToolResult(content=SAID[name], **structured)
+
+        async with fastmcp.Client(server) as connection:
+            client = AsyncClient(connection, on_notice=lambda *_: None)
+            reply = await client.call("say")
+            return reply, await client.whole(reply)
+
+    cut, whole = await ask(budget=500, archive=Archive.in_memory())
+    assert cut.fidelity.level != "full"
+    assert whole.data == (await ask())[0].data

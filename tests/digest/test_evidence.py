@@ -286,3 +286,11 @@ def test_letters_of_scripts_without_blanks_are_looked_for_by_syllables(first):
     text = "\n\n".join([halves, f"{other}{one}{two}{three}{other}.", halves])
     best, *_ = snippets(text, one + two + three, policy=DigestPolicy(snippet_chars=50))
     assert one + two + three in best.text
+
+
+def test_a_sentence_that_runs_on_and_on_is_refused_in_no_time():
+    """Each of its clauses stands in the text, so that another one may begin after any of them."""
+    text = read("a, " * 1_000 + "and so on. The end is near, as they say.")
+    payload = digest_text(text, "what?")
+    for clauses in (20, 40, 600):
+        assert verify(payload.model_copy(update={"summary": "a, " * clauses + "zzz"}), text).unfound

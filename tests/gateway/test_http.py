@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +18,7 @@ from mcp import Client
 from gateway.conftest import Person, behind, connect, gateway
 from gateway.test_distrust import ODD
 from gateway.test_wire import Wire
+from programs import quick_command
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -46,7 +47,7 @@ def elsewhere(request):
 @pytest.fixture(scope="module")
 def listening():
     """A gateway at an address."""
-    words = [sys.executable, "-m", "aerogram", "wrap", "--budget", "2000", "--listen", "0", "--", *behind("legacy")]
+    words = quick_command("-m", "aerogram", "wrap", "--budget", "2000", "--listen", "0", "--", *behind("legacy"))
     with running(words, "stderr") as url:
         yield url
 
@@ -84,7 +85,7 @@ async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own
 
 async def test_a_client_hears_of_what_it_has_asked_for_alone():
     """Neither of the other's resources nor of its calls; and nobody can take a subscription from somebody else."""
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *ODD]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
     with running(words, "stderr") as url:
         ada, bob = Person(), Person()
         async with silent(url, ada) as first, silent(url, bob) as second:
@@ -113,7 +114,7 @@ async def test_one_gateway_serves_the_servers_of_a_file(tmp_path):
     file.write_text(
         "".join(f"[servers.{name}]\ncommand = {json.dumps(behind(name))}\n" for name in ("legacy", "modern"))
     )
-    words = [sys.executable, "-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0"]
+    words = quick_command("-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0")
     with running(words, "stderr") as url:
         for name in ("legacy", "modern"):
             async with connect(url.replace("legacy", name), "auto") as client:
@@ -130,7 +131,7 @@ async def test_pages_of_strangers_are_refused(listening, header):
 
 
 def test_it_listens_on_this_machine_alone():
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0.0.0.0:0", "--", "true"]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0.0.0.0:0", "--", "true")
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "this machine alone" in done.stderr
 
@@ -157,6 +158,61 @@ class Refusing(BaseHTTPRequestHandler):
         """Nothing: the test looks at what the client hears."""
 
 
+class Packing(BaseHTTPRequestHandler):
+    """A server whose answers are a few kilobytes, and unpack to more than anybody takes, or to nothing."""
+
+    protocol_version = "HTTP/1.1"
+    encoding: ClassVar[dict[str, str]] = {"bomb": "gzip, gzip", "broken": "gzip", "fine": "gzip"}
+    text: ClassVar[dict[str, str]] = {"bomb": "x" * (70 * 1024 * 1024), "broken": "", "fine": "fine"}
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, tool = asked["method"], asked.get("params", {}).get("name")
+        capabilities, about = {"tools": {}}, {"name": "packing", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about, "tools": []}
+        if method == "tools/call":
+            result = {"content": [{"type": "text", "text": self.text[tool]}]}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "result": result}).encode()
+        self.send_response(200 if "id" in asked else 202)
+        if method == "tools/call":
+            self.send_header("content-encoding", self.encoding[tool])
+            for _ in self.encoding[tool].split() if tool != "broken" else ():
+                body = gzip.compress(body, 1)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        """Nothing: the test looks at what the client hears."""
+
+
+def test_an_answer_that_unpacks_to_too_much_fails_its_call_alone():
+    with serving(Packing) as url:
+        wire = Wire("", server=[url])
+        wire.greet()
+        for tool, words in (("bomb", "more than 67,108,864 bytes"), ("broken", "cannot be unpacked")):
+            problem = wire.ask(tool, "tools/call", name=tool)["result"]["_meta"]["dev.aerogram/problem"]
+            assert words in problem["message"] and problem["remediation"]
+        assert wire.ask(1, "tools/call", name="fine")["result"]["content"][0]["text"] == "fine"
+        assert wire.end() == 0
+
+
+@contextmanager
+def serving(handler):
+    """A server in this process, and its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.mark.parametrize(
     ("status", "code", "options"),
     [
@@ -170,16 +226,10 @@ def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkey
     """The key of the server comes from a variable."""
     monkeypatch.setattr(Refusing, "status", status)
     monkeypatch.setenv("SOME_TOKEN", f"key-{status}")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/mcp"
-    wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
-    try:
+    with serving(Refusing) as url:
+        wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
         error = wire.greet()["error"]
         assert wire.end() == 0
-    finally:
-        server.shutdown()
-        server.server_close()
     assert error["data"]["code"] == code and str(status) in error["message"] and error["data"]["remediation"]
     assert ("OAuth" in error["message"]) == (status == 401)
     assert f"Bearer key-{status}" in Refusing.keys

@@ -8,6 +8,7 @@ import collections
 import gc
 import itertools
 import logging
+import os
 import threading
 import time
 import tracemalloc
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pydantic
 import pytest
 
-from aerogram.errors import TokenLimitExceeded
+from aerogram.errors import NotFound, TokenLimitExceeded
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result, settle
 from aerogram.normalize.walk import UnreadableValue, Walk
 
@@ -394,8 +395,14 @@ def test_values_made_on_the_way_are_not_taken_for_self_references():
     assert "$ref" not in str(written)
 
 
-def test_ten_thousand_bad_places_give_a_hundred_notices():
-    result = normalize_tool_result([float("nan")] * 10_000)
+def test_ten_thousand_places_that_are_bad_in_one_way_give_one_notice():
+    (notice,) = normalize_tool_result([float("nan")] * 10_000).notices
+    assert notice.message.startswith("/0, /1, /2 and 9,997 more places (float): nan")
+    assert (notice.context["pointer"], notice.context["count"]) == ("/0", 10_000)
+
+
+def test_ten_thousand_places_that_are_bad_in_their_own_ways_give_a_hundred_notices():
+    result = normalize_tool_result([{number: 1, str(number): 2} for number in range(10_000)])
     assert len(result.notices) == 101 and "9,900" in result.notices[-1].message
 
 
@@ -477,6 +484,16 @@ def test_a_device_that_never_ends_is_refused_before_it_fills_the_memory():
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
         tracemalloc.stop()
+
+
+def test_the_end_of_a_pipe_is_not_waited_for(tmp_path):
+    """Neither by its name, nor opened."""
+    os.mkfifo(tmp_path / "pipe")
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as opened, os.fdopen(writer, "wb"):
+        for value in (tmp_path / "pipe", opened, Path("/dev/zero")):
+            with pytest.raises(NotFound, match="not a regular file"):
+                normalize_resource_payload("a://b", None, value)
 
 
 def test_a_file_is_its_lines(tmp_path):

@@ -53,7 +53,8 @@ def test_fitting_is_deterministic_and_what_fits_stays_as_it_is(
 ) -> None:
     sizer = Sizer()
     first, second = (fit(reply, budget, measure=sizer, retrieve="retrieve", **manner) for _ in range(2))
-    assert first == second
+    assert first[:2] == second[:2]
+    assert (first.size_before and first.size_before()) == (second.size_before and second.size_before())
     if sizer(reply) <= 0.85 * budget - 40:
         assert first.reply is reply
         assert first.leftovers == ()

@@ -249,7 +249,7 @@ class Knowledge:
         """A page of results, and the cursors that go on from inside it.
 
         `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
-        citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
+        citations (by default in preview and full mode, unless `fields` are chosen); `method` is hybrid, vector or bm25.
         """
         narrowed = Filters.of(filters)
         where = narrowed.as_json()
@@ -259,14 +259,14 @@ class Knowledge:
         if cursor is not None:
             self.cursors.prepare(cursor)
         window = pager.window(cursor, page_size)
-        with self._search.turn:
+        with self._search.turns.take():
             found = self._search.page(asked, narrowed, way, window)
             ranked, chunks, withheld = found.ranked, found.chunks, found.withheld
             if not len(ranked.ids):
                 if withheld:
                     raise self.gate.refusal(withheld)
                 return ResumablePage(self._empty_reply(pager, narrowed, found))
-            cites = mode in _CITED if cite is None else cite
+            cites = mode in _CITED and not fields if cite is None else cite
             is_checked = cites or about or mode == "full"
             statuses: list[Status] = self._verify(chunks) if is_checked else ["verified"] * len(chunks)
             kind, shown = kind_for(mode, about), range(len(ranked.ids))[found.first : found.last]
@@ -274,7 +274,7 @@ class Knowledge:
             records = search_records(chunks, ranked, shown, statuses, similar)
             notices: tuple[Notice, ...] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
             rows = select(records, tuple(fields or ()), mode=mode, kind=kind)
-            if not fields and mode != "ids_only":
+            if found.also_in and not fields and mode != "ids_only":
                 rows = name_copies(rows, chunks, found.also_in)
             said = _reply_members(pager, found)
             if withheld:
@@ -282,7 +282,8 @@ class Knowledge:
             if cites:
                 said["citations"] = citations_of(chunks, statuses)
             reply = (Reply.partial if withheld else Reply.ok)(rows, notices=notices, **said)
-            return ResumablePage(reply, lambda count: _seal(pager, ranked, found.first + count), whole_rows=True)
+            resume = lambda count: _seal(pager, ranked, found.first + count)  # noqa: E731 - most replies fit
+            return ResumablePage(reply, resume, whole_rows=True, cites_unasked=not cite)
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None
@@ -499,13 +500,13 @@ def _reply_members(pager: Pager, found: FoundPage) -> dict[str, Any]:
     ranked, chunks, query, where = found.ranked, found.chunks, pager.arguments["query"], pager.arguments["filters"]
     best, goes_on = [chunk.id for chunk in chunks[:FOLLOWED]], found.last < len(ranked.ids)
     said: dict[str, Any] = {
-        "operation": SEARCH_TOOL,
         "page": Page(
             cursor=_seal(pager, ranked, found.last) if goes_on else None,
             has_more=goes_on,
             total=len(ranked.ids),
             page_size=found.last - found.first,
         ),
+        "operation": SEARCH_TOOL,
         "query_echo": QueryEcho({"query": query}, where, ranked.unknown),
     }
     if pager.mode != "full" and chunks:

@@ -19,7 +19,6 @@ from aerogram._http.exchange import Scope
 from aerogram._mcp.results import PREFIX
 from aerogram.contract import Contract
 from aerogram.gateway.report import Entry
-from aerogram.reply import utc_timestamp
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server
 from aerogram_page.calls import Calls, KeptCall
@@ -60,7 +59,6 @@ class GatewayPage:
         fidelity = ((entry.result or {}).get("_meta") or {}).get(f"{PREFIX}fidelity") or {}
         level = fidelity.get("level", "full")
         facts = {
-            "time": utc_timestamp(),
             "operation": entry.name,
             "via": "mcp",
             "fidelity": None if entry.has_failed else level,
@@ -94,5 +92,5 @@ class GatewayPage:
         """Show it in a browser, which must not write where the client reads."""
         nothing = subprocess.DEVNULL
         subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "webbrowser", address], stdin=nothing, stdout=nothing, stderr=nothing
+            [sys.executable, "-P", "-m", "webbrowser", address], stdin=nothing, stdout=nothing, stderr=nothing
         )

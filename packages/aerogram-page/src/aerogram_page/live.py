@@ -85,7 +85,7 @@ class Feed:
     def tell(self, facts: Mapping[str, Any]) -> int:
         """Tell of one reply; gives the number by which it is known from now on."""
         number = next(self._numbers)
-        event = Event(number, {"request_id": str(number), **facts})
+        event = Event(number, {"time": utc_timestamp(), "request_id": str(number), **facts})
         self._kept.append(event)
         for one in tuple(self._followers):
             one.take(event)
@@ -127,7 +127,6 @@ def _event_facts(
 ) -> dict[str, Any]:
     """What an event says: words and numbers about the reply, nothing of its content."""
     return {
-        "time": utc_timestamp(),
         "operation": observation.operation[:_LONGEST_NAME],
         "via": via,
         "dialect": facts.get("dialect"),

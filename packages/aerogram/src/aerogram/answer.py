@@ -142,6 +142,8 @@ class Call:
     told_arguments: Mapping[str, Any] | None = None
     """How the arguments are told back, where that is not as they came."""
     request_id: str = field(default_factory=new_request_id)
+    has_generated_id: bool = False
+    """Whether its id is known to be one that was made here."""
     principal: str | None = None
     apart: str | None = ""
     client_tag: str | None = None
@@ -256,6 +258,7 @@ class ReplyDraft(NamedTuple):
     so that one which could not end is refused before it begins; `rows` are all rows, where this path pages them.
     `whole_rows`: they stay whole and in their order; `is_archived`: they come from the archive. `leftovers` are to be
     archived, each whole and with what was shown of it. `source` is the text that the data was read from.
+    `is_too_large`: it is known that the data does not fit as it is.
     """
 
     reply: Reply[Any]
@@ -267,9 +270,11 @@ class ReplyDraft(NamedTuple):
     ahead: Ahead | None = None
     rows: Rows | None = None
     whole_rows: bool = False
+    cites_unasked: bool = False
     is_archived: bool = False
     leftovers: tuple[Leftover, ...] = ()
     source: str | None = None
+    is_too_large: bool = False
 
 
 # The path
@@ -305,7 +310,7 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
-        kind = find_record_type(draft.reply.data)
+        kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
         if kind is not None:
             call = replace(call, found_kind=kind)
         await bill(call, draft)
@@ -440,6 +445,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 resume=outcome.resume,
                 ahead=outcome.ahead,
                 whole_rows=outcome.whole_rows,
+                cites_unasked=outcome.cites_unasked,
                 is_archived=outcome.is_archived,
             )
         kind = type(outcome)
@@ -685,14 +691,16 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
     if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
         reply = reply.replace(status="empty", empty_reason="no_match")
-    whole = reply.complete(
-        contract.speaker.needs,
-        request_id=call.request_id,
-        operation=call.operation,
-        duration_ms=elapsed,
-        hides_own_id=contract.speaker.hides_own_ids,
-    )
-    return draft if whole is draft.reply else draft._replace(reply=whole)
+    needs, hides_id = contract.speaker.needs, contract.speaker.hides_own_ids
+    if needs or not (hides_id and call.has_generated_id and reply.problem is None):  # else there is nothing to add
+        reply = reply.complete(
+            needs,
+            request_id=call.request_id,
+            operation=call.operation,
+            duration_ms=elapsed,
+            hides_own_id=hides_id,
+        )
+    return draft if reply is draft.reply else draft._replace(reply=reply)
 
 
 def _with_id_and_duration(call: Call, reply: Reply[Any], elapsed: float) -> Reply[Any]:
@@ -776,6 +784,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         retrieve=contract.retrieve if contract.archive is not None else None,
         resume=draft.resume,
         whole_rows=draft.whole_rows or call.wants_whole_rows,
+        cites_unasked=draft.cites_unasked,
         ranked=call.is_ranked,
         facts=contract.facts.get(call.operation, ()),
         among=None if draft.rows is None else draft.rows.items,
@@ -785,7 +794,9 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         ahead=draft.ahead,
         is_near_told=not draft.is_archived,
         source=draft.source,
+        is_too_large=draft.is_too_large,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
+        echoes=contract.speaker.echoes,
     )
     if budget.counter.unit != "tokens":
         found = found._replace(reply=_with_count(found.reply, budget.room, 0))

@@ -256,8 +256,8 @@ class _Hook:
     def __init__(self, context: RouteContext, given: Shapes, handler: Callable[..., Any]) -> None:
         self.is_awaited = any(map(is_async, _faces(handler)))
         self._call = handler if self.is_awaited else functools.partial(run_in_threadpool, handler)
-        self._leave = _exit(context)
         self._context = context
+        self._own_type = [(b"content-type", (_response_class(context).media_type or JSON).encode())]
         self._model = _Model(context, given, handler, is_awaited=self.is_awaited)
         functools.update_wrapper(self, handler)
 
@@ -268,24 +268,34 @@ class _Hook:
     async def __call__(self, **values: Any) -> Any:
         exchange, response = self._enter(values)
         if exchange is None:
-            left = await self._call(**values)
-        else:
-            service = exchange.layer.service
-            try:
-                if not service.is_idle:
-                    await service.admit(exchange)
-                if service.has_cache:
-                    value = await service.run(exchange, _watch(functools.partial(self._call, **values), response))
-                else:
-                    value = await self._call(**values)
-            except Exception:
-                raise
-            except BaseException as error:  # what would end the server becomes a failure as any other
-                raise contain(error) from error
-            left = self._leave(exchange, response, value)
-        if isinstance(left, _Answer):
-            return left if self._model.field is None else await self._model.prepare(left)
-        return left if isinstance(left, Response) else await self._model.response(left, response)
+            value = await self._call(**values)
+            return value if isinstance(value, Response) else await self._model.response(value, response)
+        service = exchange.layer.service
+        try:
+            if not service.is_idle:
+                await service.admit(exchange)
+            if service.has_cache:
+                value = await service.run(exchange, _watch(functools.partial(self._call, **values), response))
+            else:
+                value = await self._call(**values)
+        except Exception:
+            raise
+        except BaseException as error:  # what would end the server becomes a failure as any other
+            raise contain(error) from error
+        if isinstance(value, Response):
+            return answer_to(exchange, value)
+        status = response.status_code or self._context.status_code
+        if not is_body_allowed_for_status_code(status) or self._is_left_alone(exchange, value):
+            return await self._model.response(value, response)
+        if self._model.field is not None:
+            value = await self._model.prepare(value)
+        return Answer(exchange, value, status=status, given=list(response.headers.raw))
+
+    def _is_left_alone(self, exchange: Exchange, value: Any) -> bool:
+        """Whether a caller gets what FastAPI makes of a value; who takes neither that nor an envelope is refused."""
+        is_reply = isinstance(value, (Reply, ResumablePage))
+        exchange.insist_on_json(None if is_reply else self._own_type)
+        return not is_reply and exchange.is_left_alone and not exchange.is_envelope(value)
 
 
 def _put_gate(dependant: Dependant, has_limits: bool) -> None:
@@ -328,40 +338,17 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
         response: Response = values.pop(_RESPONSE) if is_ours[_RESPONSE] else values[response_name]
         exchange: Exchange | None = request.scope.get(EXCHANGE)
         if exchange is not None:
+            parsed = {alias: values[name] for alias, name in read if name in values}
             exchange.enter(exchange.layer.own_terms_of(route), request.scope)
             exchange.is_checked = True
+            exchange.parsed = parsed
             if body:
                 exchange.body = {name: values.get(name) for name in body}
-            if read:
-                exchange.parsed = {alias: values[name] for alias, name in read if name in values}
             if found_out:
                 exchange.found_out = {name: values.get(name) for name in found_out}
         return exchange, response
 
     return enter
-
-
-class _Answer(Answer):
-    """One whose outcome goes through a response model, while what its handler depends on is still there."""
-
-
-def _exit(context: RouteContext) -> Callable[[Exchange, Response, Any], Any]:
-    """What happens after a handler: legacy callers get what FastAPI makes of its value, the others an answer."""
-    own = [(b"content-type", (_response_class(context).media_type or JSON).encode())]
-
-    def leave(exchange: Exchange, response: Response, value: Any) -> Any:
-        if isinstance(value, Response):
-            return answer_to(exchange, value)
-        status = response.status_code or context.status_code
-        if not is_body_allowed_for_status_code(status):
-            return value
-        is_reply = isinstance(value, (Reply, ResumablePage))
-        exchange.insist_on_json(None if is_reply else own)
-        if exchange.is_left_alone and not is_reply and not exchange.is_envelope(value):
-            return value
-        return _Answer(exchange, value, status=status, given=list(response.headers.raw))
-
-    return leave
 
 
 class _Model:
@@ -381,20 +368,19 @@ class _Model:
             **settings,
         )
 
-    async def prepare(self, answer: _Answer) -> _Answer:
-        """An answer whose data has gone through the model."""
-        value = answer.outcome
+    async def prepare(self, value: Any) -> Any:
+        """An outcome whose data has gone through the model, while what its handler depends on is still there."""
         said = value.reply if isinstance(value, ResumablePage) else value
         if isinstance(said, Envelope):
             said = try_read(said) or said
         if isinstance(value, ResumablePage) and value.is_archived:
-            return answer
+            return value
         if not isinstance(said, Reply):
-            answer.outcome = await self._serialized(response_content=value)
-        elif not self._has_writer and said.problem is None and said.data is not None:
-            said = said.replace(data=await self._serialized(response_content=said.data))
-            answer.outcome = value._replace(reply=said) if isinstance(value, ResumablePage) else said
-        return answer
+            return await self._serialized(response_content=value)
+        if self._has_writer or said.problem is not None or said.data is None:
+            return value
+        said = said.replace(data=await self._serialized(response_content=said.data))
+        return value._replace(reply=said) if isinstance(value, ResumablePage) else said
 
     async def response(self, value: Any, given: Response) -> Response:
         """What FastAPI would make of a value."""

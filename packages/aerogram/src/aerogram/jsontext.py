@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
 from functools import cache
@@ -97,7 +97,7 @@ def part_to_json(value: Any) -> Any:
     """A part of a reply, which is a dataclass, or a tuple of parts, as JSON data without what it does not say."""
     if isinstance(value, tuple):
         return [part_to_json(one) for one in value]
-    defaults = _part_defaults(type(value))
+    defaults = _part_defaults(type(value))  # type: ignore[arg-type]  # a class has a hash
     if defaults is None:
         return value
     held = ((name, default, getattr(value, name)) for name, default in defaults)
@@ -105,11 +105,9 @@ def part_to_json(value: Any) -> Any:
 
 
 @cache
-def _part_defaults(kind: Hashable) -> tuple[tuple[str, Any], ...] | None:
+def _part_defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...] | None:
     """The fields of a kind of part and what they are where it does not say them; None for what is no part."""
-    if not isinstance(kind, type) or not is_dataclass(kind):
-        return None
-    return tuple((one.name, one.default) for one in fields(kind))
+    return tuple((one.name, one.default) for one in fields(kind)) if is_dataclass(kind) else None
 
 
 def dumps_unproven(value: Any) -> bytes:
@@ -167,7 +165,7 @@ def loads(text: str | bytes | bytearray | memoryview) -> Any:
     except UnicodeDecodeError as error:
         raise ContractError(f"the text is not UTF-8: byte {error.start} does not decode") from None
     try:
-        value = _DECODER.decode(decoded)
+        value = STRICT.decode(decoded)
     except json.JSONDecodeError as error:
         raise ContractError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -283,4 +281,4 @@ def _no_constant(name: str) -> NoReturn:
     raise ContractError(f"{name} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
+STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)

@@ -80,6 +80,8 @@ class Observation:
     _started: float = field(default_factory=time.perf_counter)
     size_before: int | None = None
     """The tokens of the reply before it was fitted, if it had to be; small replies do not say it themselves."""
+    is_told: bool = False
+    """Whether an answer was reported, or is by somebody else."""
 
     def report_reply(self, reply: Reply[Any], *, dialect: str | None = None, size: int | None = None) -> None:
         """Report the finished reply: what it says, and how many bytes it takes on the wire."""
@@ -90,6 +92,7 @@ class Observation:
         self._report(Reply(), None, None, size)
 
     def _report(self, reply: Reply[Any], listener: Listener | None, dialect: str | None, size: int | None) -> None:
+        self.is_told = True
         facts = _facts(self.operation, reply, dialect)
         readings = {"duration": time.perf_counter() - self._started, **_readings(reply, size)}
         if self.size_before is not None:

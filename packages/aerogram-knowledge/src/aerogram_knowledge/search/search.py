@@ -11,7 +11,8 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from aerogram.digest.terms import fold
@@ -34,29 +35,32 @@ __all__ = ["FairSemaphore", "FoundPage", "IndexSearch", "check_query"]
 
 
 class FairSemaphore:
-    """A context manager that lets `places` threads in at a time."""
+    """Lets `places` threads in at a time, in the order in which they came."""
 
     def __init__(self, places: int) -> None:
         self._free = places
         self._guard = threading.Lock()
         self._waiting: deque[threading.Lock] = deque()
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Wait for a place, and have it until the end of the block."""
+        called = threading.Lock()
         with self._guard:
             if self._free:
                 self._free -= 1
-                return
-            called = threading.Lock()
-            called.acquire()
-            self._waiting.append(called)
-        called.acquire()  # released by the one who hands its place over
-
-    def __exit__(self, *_: object) -> None:
-        with self._guard:
-            if self._waiting:
-                self._waiting.popleft().release()
             else:
-                self._free += 1
+                called.acquire()
+                self._waiting.append(called)
+        with called:  # it is free, or released by the one who hands its place over
+            try:
+                yield
+            finally:
+                with self._guard:
+                    if self._waiting:
+                        self._waiting.popleft().release()
+                    else:
+                        self._free += 1
 
 
 LONGEST_QUERY: Final = 500
@@ -110,7 +114,7 @@ class IndexSearch:
         self._counted = (-1, 0, Copies(()))
         self._held: tuple[int, dict[int, StoredChunk]] = (-1, {})
         self._guard = threading.Lock()
-        self.turn = FairSemaphore(CALLERS)
+        self.turns = FairSemaphore(CALLERS)
 
     def page(self, query: str, filters: Filters, method: Method, window: Window) -> FoundPage:
         """What a query finds, and the page of it that a window shows."""

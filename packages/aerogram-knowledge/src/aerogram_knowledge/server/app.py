@@ -102,7 +102,7 @@ class _PathDispatcher:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] != "lifespan" and scope["path"].rstrip("/") == MCP_PATH
-        send = _without_guessing(send)
+        send = _without_guessing(send) if is_mcp else send  # the routes have a layer that sees to it
         if scope["type"] == "http" and scope["method"] != "HEAD" and (is_mcp or scope["path"].startswith(API)):
             send = _ProblemForm(send, scope["path"], is_mcp=is_mcp)
         await (self._mcp if is_mcp else self._routes)(scope, receive, send)
@@ -139,8 +139,7 @@ class _ProblemForm:
         failed = Reply.failed(read_problem(start["status"], given, self._body), request_id=_request_id(given))
         body = render(spoken.complete(failed, operation=self._path), spoken, spoken.media_type, start["status"])
         kept = [(name, value) for name, value in start["headers"] if name.lower() not in _OF_BODY]
-        kept += [(b"content-type", body.media_type.encode()), (b"content-length", b"%d" % len(body.content))]
-        await self._send({**start, "headers": kept})
+        await self._send({**start, "headers": kept + body.fields})
         await self._send({"type": BODY, "body": body.content})
 
 

@@ -14,6 +14,7 @@ import json
 import logging
 import random
 import socket
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
@@ -51,6 +52,8 @@ log = logging.getLogger("aerogram.server")
 NOTICE_EVERY: Final = 5.0
 """Seconds after which a rotated key is noticed."""
 SWEEP_EVERY: Final = 3600.0
+TURN: Final = 0.0005
+"""Seconds after which a thread that writes files has its turn beside a busy event loop; it takes many."""
 
 
 @contextlib.asynccontextmanager
@@ -210,6 +213,7 @@ def _serve_http(
 
     gc.collect()
     gc.freeze()  # what is there by now stays, and need not be looked through while somebody waits
+    sys.setswitchinterval(TURN)
 
     def announce() -> None:
         if ready is not None:

@@ -35,7 +35,7 @@ from aerogram._http.negotiation import (
     Versions,
     parse_accept,
 )
-from aerogram._http.responses import LONGEST_ERROR, Body, Fields, decompress, read_problem, render
+from aerogram._http.responses import LONGEST_ERROR, NOT_MODIFIED, Body, Fields, decompress, read_problem, render
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.answer import LONGEST_ECHO, ReplyDraft
 from aerogram.codes import TABLE
@@ -79,8 +79,8 @@ class ReplyMaker(Protocol):
     async def run(self, exchange: Any, handler: Callable[[], Awaitable[Any]]) -> Any:
         """What the handler returns, or what is known already."""
 
-    async def answer(self, outcome: Any, exchange: Any) -> ReplyDraft:
-        """The finished reply to what a handler returned or raised."""
+    async def answer(self, outcome: Any, exchange: Any, known: Mapping[str, Any]) -> ReplyDraft:
+        """The finished reply to what a handler returned or raised; `known` is what describes the call."""
 
     async def retrieve(
         self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool
@@ -316,7 +316,6 @@ def _parse_number(name: str, value: str) -> int:
 
 MARKS: Final = {version: (b"x-envelope-version", version.encode()) for version in VERSIONS}
 """The field that says which envelope was served."""
-_NOT_MODIFIED: Final = 304
 _GONE: Final = 410
 _STAMPS: Final = frozenset({b"access-control-expose-headers", b"x-client-tag", b"x-envelope-version", b"x-request-id"})
 _VARY: Final = (b"Accept", b"X-Envelope-Version")
@@ -388,14 +387,17 @@ class Layer:
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
         # a path that has no route may be anything, and what is counted by it would have no end
         operation = exchange.terms.operation if exchange.terms else _NO_ROUTE
-        with self.service.observe(operation, exchange.request_id, carrier) as exchange.observation:
+        with self.service.observe(operation, exchange.request_id, carrier) as observation:
+            exchange.observation = observation
             recorder = exchange.attach_recorder()
             try:
                 await self._run_app(exchange, receive)
             except Exception:
-                exchange.report(recorder, _CRASH)
+                if not observation.is_told:
+                    recorder.report(observation, _CRASH)
                 raise
-            exchange.report(recorder)
+            if not observation.is_told:
+                recorder.report(observation)
 
     async def _run_app(self, exchange: Exchange, receive: Receive) -> None:
         scope = exchange.scope
@@ -442,7 +444,6 @@ class Exchange(HttpRequest):
     """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None
     """The head of an answer that waits here."""
-    _is_told = False
     _is_open = False
     _content: bytearray
     _reads_all = False
@@ -460,7 +461,9 @@ class Exchange(HttpRequest):
     def nest_in(self, outer: Exchange) -> None:
         """Answer in the place of another exchange, which lets everything pass."""
         self.outer = outer
-        outer._is_open = outer._is_told = True
+        outer._is_open = True
+        if outer.observation is not None:
+            outer.observation.is_told = True
 
     @cached_property
     def terms(self) -> RouteTerms | None:
@@ -618,7 +621,7 @@ class Exchange(HttpRequest):
             given.append((b"etag", tag))
         if tag and self._client_has(tag):
             kept = [*fields.without_body_fields(given), (b"etag", tag)]
-            await self._emit(_NOT_MODIFIED, kept, b"", self.left_version)
+            await self._emit(NOT_MODIFIED, kept, b"", self.left_version)
         else:
             await self._emit(_OK, given, bytes(self._content), self.left_version)
 
@@ -650,7 +653,7 @@ class Exchange(HttpRequest):
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
         problem = read_problem(status, dict(given), bytes(self._content), is_meant=self.is_meant)
-        done = await self.layer.service.answer(Reply.failed(problem), self)
+        done = await self.layer.service.answer(Reply.failed(problem), self, self.describe_call())
         await self._fail(done.reply, status, given)
 
     async def finish(self) -> None:
@@ -663,7 +666,7 @@ class Exchange(HttpRequest):
         if self._is_open or (self.terms is not None and not self.terms.migrated):
             return False
         told = blame_handler(error) if self.is_checked else error
-        reply = (await self.layer.service.answer(told, self)).reply
+        reply = (await self.layer.service.answer(told, self, self.describe_call())).reply
         if self._keeps_legacy_failures and self.held is not None and not isinstance(error, ReplyError):
             await self._send_unchanged()  # legacy callers see what they always saw
         else:
@@ -684,9 +687,12 @@ class Exchange(HttpRequest):
 
     async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
         body = self._render_safely(reply, status)
-        self._observe(reply, body)
+        if self.observation is not None:
+            speaker = self.layer.speakers[self.version]
+            self.observation.report_reply(reply, dialect=speaker.name, size=len(body.content))
         found = fields.without_body_fields(given)
-        await self._emit(body.status, found + self.fields_of(reply, body), body.content, self._version_of(body))
+        found += self.fields_of(reply) + body.fields
+        await self._emit(body.status, found, body.content, self._version_of(body))
 
     async def _emit(self, status: int, given: Fields, content: bytes, version: Version | None) -> None:
         await self._open({"type": START, "status": status, "headers": given}, version)
@@ -751,14 +757,15 @@ class Exchange(HttpRequest):
     ) -> None:
         """Answer with a handler's outcome, through whatever stands between the handler and this layer."""
         has_failed = isinstance(outcome, BaseException)
-        done = await self.layer.service.answer(self._read(outcome), self)
+        done = await self.layer.service.answer(self._read(outcome), self, self.describe_call())
         reply, json = done.reply, done.json
-        body = self._render_safely(reply, status if has_failed or reply.problem is None else None, json)
         self._take_id_of(reply)
+        body = self._render_safely(reply, status if has_failed or reply.problem is None else None, json)
         found = fields.without_body_fields(given) if given else []
         if self.terms is not None and self.terms.shapes.headers is not None and reply.problem is None:
             said = self.terms.shapes.headers(outcome, done, self.handler_scope)
             found += [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in said.items()]
+        told = self.fields_of(reply)
         if body.status == _OK and self.scope["method"] in SAFE_METHODS:
             own = fields.find(given, b"etag") if given else b""
             kind = f"{self.version}-{body.media_type}" if own else ""
@@ -770,11 +777,13 @@ class Exchange(HttpRequest):
                 tag = fields.tag_of(body.content)  # nothing in it is of this request alone
             found.append((b"etag", tag))
             if b"if-none-match" in self.headers and self._client_has(tag):
-                body = Body(_NOT_MODIFIED, body.media_type, b"")
+                body = Body(NOT_MODIFIED, body.media_type, b"")
+        found += told + body.fields
         self.ours = body
         if self.observation is not None:
-            self._observe(reply, body)
-        await send({"type": START, "status": body.status, "headers": found + self.fields_of(reply, body)})
+            speaker = self.layer.speakers[self.version]
+            self.observation.report_reply(reply, dialect=speaker.name, size=len(body.content))
+        await send({"type": START, "status": body.status, "headers": found})
         await send({"type": BODY, "body": body.content})
 
     def _take_id_of(self, reply: Reply[Any]) -> None:
@@ -825,16 +834,6 @@ class Exchange(HttpRequest):
         self._send = recorder = SendRecorder(self._send)
         return recorder
 
-    def report(self, recorder: SendRecorder, status: int | None = None) -> None:
-        """Let the recorder tell of an answer that nobody has told of."""
-        if self.observation is not None and not self._is_told:
-            recorder.report(self.observation, status)
-
-    def _observe(self, reply: Reply[Any], body: Body) -> None:
-        if self.observation is not None:
-            self._is_told = True
-            self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
-
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")
         return wanted is not None and fields.matches_tag(wanted, tag)
@@ -882,21 +881,16 @@ class Exchange(HttpRequest):
             found.append((b"access-control-expose-headers", exposed))
         return found
 
-    def fields_of(self, reply: Reply[Any], body: Body) -> Fields:
-        """What a reply and its body say in fields."""
-        found: Fields = []
+    def fields_of(self, reply: Reply[Any]) -> Fields:
+        """What a reply says in fields."""
         delay = None if reply.problem is None else reply.problem.retry_after
-        if delay is not None or reply.rate_limit is not None or reply.page is not None:
-            versions, by_offset = self.versions, reply.page is not None and self._takes_offset
-            older = versions.rate_limit_headers
-            # a link is followed with a GET, which does not lead to the next page of anything else
-            told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
-            target = "" if told.page is None else self.target
-            found = fields.of_reply(told, target, versions.clock, older=older, by_offset=by_offset)
-        if body.status != _NOT_MODIFIED:
-            found.append((b"content-type", body.media_type.encode()))
-            found.append((b"content-length", b"%d" % len(body.content)))
-        return found
+        if delay is None and reply.rate_limit is None and reply.page is None:
+            return []
+        versions, by_offset = self.versions, reply.page is not None and self._takes_offset
+        # a link is followed with a GET, which does not lead to the next page of anything else
+        told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
+        target = "" if told.page is None else self.target
+        return fields.of_reply(told, target, versions.clock, older=versions.rate_limit_headers, by_offset=by_offset)
 
 
 def _add_vary(given: Fields) -> Fields:

@@ -62,6 +62,7 @@ __all__ = [
 LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
 
+NOT_MODIFIED: Final = 304
 _SERVER_ERROR: Final = 500
 _MOST_DIGITS: Final = 12
 _SAID: Final = ("detail", "message", "error_description", "title")
@@ -74,6 +75,13 @@ class Body(NamedTuple):
     status: int
     media_type: str
     content: bytes
+
+    @property
+    def fields(self) -> Fields:
+        """What is said of it in fields; nothing where the client has it already."""
+        if self.status == NOT_MODIFIED:
+            return []
+        return [(b"content-type", self.media_type.encode()), (b"content-length", b"%d" % len(self.content))]
 
 
 def render(

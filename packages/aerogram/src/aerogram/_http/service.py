@@ -228,8 +228,8 @@ class HttpService:
         if exchange.allowance is not None:
             await forgive(Call(self._contract, allowance=exchange.allowance))
 
-    async def answer(self, outcome: Any, exchange: Exchange) -> ReplyDraft:
-        """The finished reply to an outcome."""
+    async def answer(self, outcome: Any, exchange: Exchange, known: Mapping[str, Any]) -> ReplyDraft:
+        """The finished reply to an outcome; `known` is what describes the call."""
         has_failed = isinstance(outcome, BaseException) or (isinstance(outcome, Reply) and outcome.problem is not None)
         try:
             who = self._principal(exchange.handler_scope)
@@ -241,7 +241,7 @@ class HttpService:
             asked = _NO_CONTROLS if outcome.is_archived else asked  # its handler has used them
             asked = asked if outcome.max_tokens is None else {**asked, "max_tokens": outcome.max_tokens}
         contract = self._contract_for(self._sized if _says_loss(outcome, exchange) else self._contracts, exchange)
-        call = self._call_of(contract, who, exchange, self._with_levers(contract, exchange, asked))
+        call = self._call_of(contract, who, exchange, known, self._with_levers(contract, exchange, asked))
         done = await finish(call, await normalize(call, outcome))
         page = done.reply.page
         if page is not None and done.rows is not None and not page.has_more and not call.is_paged:
@@ -298,14 +298,19 @@ class HttpService:
         return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
 
     def _call(self, contract: Contract, exchange: Exchange) -> Call:
-        return self._call_of(contract, self._principal(exchange.handler_scope), exchange)
+        return self._call_of(contract, self._principal(exchange.handler_scope), exchange, exchange.describe_call())
 
     def _call_of(
-        self, contract: Contract, who: str | None, exchange: Exchange, shaping: Mapping[str, Any] = _NO_CONTROLS
+        self,
+        contract: Contract,
+        who: str | None,
+        exchange: Exchange,
+        known: Mapping[str, Any],
+        shaping: Mapping[str, Any] = _NO_CONTROLS,
     ) -> Call:
         is_done = not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS
         home = self._sized[CURRENT].speaker
-        return Call(contract, principal=who, is_done=is_done, home=home, **exchange.describe_call(), **shaping)
+        return Call(contract, principal=who, is_done=is_done, home=home, **known, **shaping)
 
 
 def _says_loss(outcome: Any, exchange: Exchange) -> bool:

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Final
 
 from aerogram.codes import TABLE, respell
@@ -218,13 +219,14 @@ _PHRASES: Final[Mapping[str, str]] = {
         | unsupported | \bexpected\b.{1,80}\b(?:got|received|but)\b | \b400\b | \b422\b
     """,
 }
-_SAYINGS: Final = {code: re.compile(phrases, re.IGNORECASE | re.VERBOSE) for code, phrases in _PHRASES.items()}
+_READING: Final = re.IGNORECASE | re.VERBOSE
 
 
 def code_in(text: str) -> str:
     """The code for a failure that says in words what it is; `TOOL_ERROR` where it does not."""
     told = text[:LOOKED_AT]
-    return next((code for code, words in _SAYINGS.items() if words.search(told)), UNKNOWN)
+    # compiled when something fails, and then known: most programs that load this never ask
+    return next((code for code, phrases in _PHRASES.items() if re.search(phrases, told, _READING)), UNKNOWN)
 
 
 _ADVICE: Final = {
@@ -242,7 +244,7 @@ def problem_in(text: str) -> Problem:
 
 # Words
 
-_REDACTION: Final = Redaction()
+_redaction: Final = cache(Redaction)
 _QUOTED_PATH: Final = re.compile(r"""(?P<quote>['"])(?:[A-Za-z]:[\\/]|/)[^'"\n]*[\\/](?P<name>[^'"\\/\n]*)(?P=quote)""")
 _PART: Final = r"""[^\s/\\'":*?<>|,;()]+"""
 _PLAIN_PATH: Final = re.compile(rf"(?<![\w:/\\.<~…])(?:[A-Za-z]:[\\/]|/)(?:{_PART}[\\/])+(?P<name>(?:{_PART})?)")
@@ -258,7 +260,7 @@ def _words_of(error: BaseException, arguments: Mapping[str, Any]) -> str:
     if not said or isinstance(error, KeyError):  # of which the words are the key
         said = f"{name}: {said}" if said else name
     said = said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
-    return shorten_paths(sanitize_text(said, _REDACTION), arguments)
+    return shorten_paths(sanitize_text(said, _redaction()), arguments)
 
 
 def shorten_paths(text: str, arguments: Mapping[str, Any]) -> str:

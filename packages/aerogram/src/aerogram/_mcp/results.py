@@ -11,7 +11,7 @@ any JSON value; before that structured content is an object.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from aerogram.channels import BOX, PREFIX, Channels
@@ -19,7 +19,7 @@ from aerogram.codes import TABLE
 from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
-from aerogram.jsontext import part_to_json
+from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
@@ -36,6 +36,7 @@ __all__ = [
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+MOST_SCHEMAS: Final = 500
 
 _TEXT: Final = frozenset({"type", "text", "annotations"})
 
@@ -74,7 +75,7 @@ def tool_result(
 
 def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
     """What goes under `_meta`: all but the data where the body is the data alone, and the problem in any case."""
-    said = dialect.aside(reply)
+    said = {} if dialect.aside is None else dialect.aside(reply)
     if reply.problem is not None:
         said["problem"] = _facts(reply.problem)
         if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it
@@ -112,13 +113,23 @@ def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:
     """Whether structured content is what a schema promises, as the clients of the SDK see it."""
     if schema is None:
         return True
-    from jsonschema import SchemaError, ValidationError, validate  # what the SDK brings along
+    validator = _validator(dumps(schema))
+    return validator is not None and validator.is_valid(value)
 
+
+@lru_cache(maxsize=MOST_SCHEMAS)
+def _validator(schema: bytes) -> Any:
+    """What validates by a schema, which to check takes longer than most values; None where it is none."""
+    from jsonschema import SchemaError  # what the SDK brings along
+    from jsonschema.validators import validator_for
+
+    written = loads(schema)
+    kind = validator_for(written)
     try:
-        validate(value, dict(schema))
-    except (SchemaError, ValidationError):
-        return False
-    return True
+        kind.check_schema(written)
+    except SchemaError:
+        return None
+    return kind(written)
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:

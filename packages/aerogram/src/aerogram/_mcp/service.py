@@ -58,7 +58,7 @@ from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
-from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, is_generated_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
@@ -295,12 +295,14 @@ class Service:
 
     @staticmethod
     def _call(contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
+        tag, request_id = caller.client_tag, caller.request_id
         return Call(
             contract,
             operation=profile.name,
+            request_id=request_id,
+            has_generated_id=is_generated_id(request_id),
             principal=caller.principal,
-            client_tag=caller.client_tag,
-            request_id=caller.request_id,
+            client_tag=tag,
             **known,
         )
 

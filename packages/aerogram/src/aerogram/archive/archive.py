@@ -351,7 +351,7 @@ class Archive:
         try:
             if self._directory is None:
                 return await self._write_group(group)
-            await self._ask(self._store.setup_collection(collection=COLLECTION))  # type: ignore[attr-defined]
+            await self._ask(self._store.setup_collection(collection=COLLECTION))  # type: ignore[union-attr]
             # it has many steps, and between two of them a busy loop would let it wait for everybody else
             return await asyncio.to_thread(asyncio.run, self._write_group(group))
         except Exception as error:  # noqa: BLE001 - told to everybody who waits

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 import orjson
@@ -66,7 +66,7 @@ class FileStore(FileTreeStore):
     def _write(self, collection: str, entries: Mapping[str, ManagedEntry]) -> None:
         dump, pending = self._serialization_adapter.dump_dict, iter(entries.items())
         while some := dict(islice(pending, OPEN_AT_ONCE)):
-            _replace({self._path(collection, key): orjson.dumps(dump(entry=entry)) for key, entry in some.items()})
+            _replace({self._place(collection, key): orjson.dumps(dump(entry=entry)) for key, entry in some.items()})
 
     def _remove(self, collection: str, key: str) -> bool:
         try:
@@ -76,33 +76,42 @@ class FileStore(FileTreeStore):
         return True
 
     def _path(self, collection: str, key: str) -> Path:
-        """Where an entry is, which must be below the directory of the store."""
-        path = Path(self._collection_infos[collection].directory) / f"{self._sanitize_key(key=key)}.json"
+        """Where an entry is read, which must be below the directory of the store."""
+        path = Path(self._place(collection, key))
         if not path.resolve().is_relative_to(Path(self._data_directory)):
             raise PathSecurityError(message=f"{key} is not inside of the store")
         return path
 
+    def _place(self, collection: str, key: str) -> str:
+        """Where an entry is written, in place of whatever is there."""
+        name = f"{self._sanitize_key(key=key)}.json"
+        if Path(name).name != name:
+            raise PathSecurityError(message=f"{key} is not inside of the store")
+        return f"{self._collection_infos[collection].directory}/{name}"
 
-def _replace(files: Mapping[Path, bytes]) -> None:
-    """Write files so that there is the old one or the new one at any moment, and on the disk when this returns."""
-    drafts: dict[Path, Path] = {}
-    with contextlib.ExitStack() as stack:
-        opened = []
+
+def _replace(files: Mapping[str, bytes]) -> None:
+    """Write files so that there is the old one or the new one at any moment, and on the disk when this returns.
+
+    A thread beside a busy event loop waits for its turn after each call of the system, so there are few of them.
+    """
+    mark = f".{token_hex(8)}.tmp"
+    drafts: dict[str, int] = {}
+    try:
         for path, content in files.items():
-            descriptor, draft = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-            file = stack.enter_context(os.fdopen(descriptor, "wb"))
-            drafts[path] = Path(draft)
-            stack.callback(_remove_draft, drafts[path])
-            file.write(content)
-            file.flush()
-            opened.append(file)
-        for file in opened:
-            os.fsync(file.fileno())
-        for path, draft in drafts.items():
-            draft.replace(path)
-
-
-def _remove_draft(draft: Path) -> None:
-    """Leave nothing behind of a write that has failed."""
-    with contextlib.suppress(OSError):
-        draft.unlink()
+            drafts[path] = os.open(path + mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            left = memoryview(content)
+            while left:
+                left = left[os.write(drafts[path], left) :]
+        for draft in drafts.values():
+            os.fsync(draft)
+        for path in files:
+            Path(path + mark).replace(path)
+    except BaseException:
+        for path in drafts:
+            with contextlib.suppress(OSError):
+                Path(path + mark).unlink()
+        raise
+    finally:
+        for draft in drafts.values():
+            os.close(draft)

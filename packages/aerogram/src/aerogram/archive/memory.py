@@ -36,7 +36,7 @@ class MemoryStore:
     async def put_many(
         self, keys: Sequence[str], values: Sequence[Mapping[str, Any]], *, collection: str, ttl: float
     ) -> None:
-        """Hold records for so many seconds."""
+        """Hold several records for so many seconds."""
         for key, value in zip(keys, values, strict=True):
             await self.put(key, value, collection=collection, ttl=ttl)
 

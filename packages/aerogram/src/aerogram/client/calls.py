@@ -240,12 +240,20 @@ def insist_on_whole(reply: Reply[Any]) -> None:
 def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
     """The data as it was: kept whole, or as a list some of whose texts were kept (`data/3`)."""
     kept = found.get("data", data)
-    if isinstance(kept, str) and not isinstance(data, str):  # the text that the data stood in
-        held = read_data([kept])
-        return kept if held is None else held.value
+    if isinstance(kept, str) and not isinstance(data, str):
+        return _read_like(data, kept)
     if not isinstance(data, list):
         return kept
     return found.get("data", [found.get(f"data/{at}", item) for at, item in enumerate(data)])
+
+
+def _read_like(data: Any, text: str) -> Any:
+    """What a text is of which this data was shown: what it is read as, or a text in the box that it came in."""
+    shown = next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else None
+    if isinstance(shown, str) and shown[:2] == text[:2]:  # and no member of an object that the text says
+        return dict.fromkeys(data, text)
+    held = read_data([text])
+    return text if held is None else held.value
 
 
 def build_retrieval(reply: Reply[Any], default: str | None, address: str = "") -> Callable[[str], ClientCall]:

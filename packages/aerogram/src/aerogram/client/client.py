@@ -202,6 +202,8 @@ def _http_sender(client: Any, reach: Reach) -> Send:
 def _read_answer(answer: Any, reach: Reach) -> Any:
     """A response with its body, if that has an end within reach."""
     with answer as response:
+        if response.is_stream_consumed:  # a transport that made it up has read it already
+            return response
         body = _Body(reach, response.headers.get("content-encoding"))
         for piece in response.iter_raw():
             body.add(piece)
@@ -210,6 +212,8 @@ def _read_answer(answer: Any, reach: Reach) -> Any:
 
 async def _read_async(answer: Any, reach: Reach) -> Any:
     async with answer as response:
+        if response.is_stream_consumed:
+            return response
         body = _Body(reach, response.headers.get("content-encoding"))
         async for piece in response.aiter_raw():
             body.add(piece)
@@ -220,9 +224,10 @@ class _Body:
     """What has arrived of the body of a response; it is unpacked here, because a few bytes may become gigabytes."""
 
     def __init__(self, reach: Reach, packing: str | None) -> None:
-        if packing not in (None, "identity", *_PACKINGS):
+        if packing is not None and packing not in ("identity", *_PACKINGS):
             raise ContractError(f"the answer is packed as {packing[:50]!r}, which was not asked for")
-        self._packed = zlib.decompressobj(_PACKINGS[packing]) if packing in _PACKINGS else None
+        bits = _PACKINGS.get(packing or "identity")
+        self._packed = None if bits is None else zlib.decompressobj(bits)
         self._reach = reach
         self._pieces: list[bytes] = []
         self._size = 0

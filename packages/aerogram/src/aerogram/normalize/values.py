@@ -77,7 +77,7 @@ def encode_carefully(value: Any, policy: Policy) -> EncodedValue:
     walk.check_items(value)
     body = orjson.dumps(walk.write(value))
     walk.check_size(value, body)
-    return EncodedValue(body, tuple(walk.notices), tuple(walk.media), walk.is_odd, walk.has_listed_block)
+    return EncodedValue(body, walk.notices, tuple(walk.media), walk.is_odd, walk.has_listed_block)
 
 
 def encode_items(value: list[Any], policy: Policy) -> list[bytes] | None:

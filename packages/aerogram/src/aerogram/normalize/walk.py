@@ -28,6 +28,7 @@ __all__ = ["ASK_THE_OPERATOR", "TooLarge", "UnreadableValue", "Walk"]
 _EXACT_INTEGER = 2**53
 _LONGEST_INTEGER = 10**4300  # readers in Python take no more digits
 _MOST_NOTICES = 100
+_FEW_PLACES = 3  # where more than so many are changed in one way, that is said once
 _MANY = 1_000_000  # fewer are walked through, to say where there are too many
 _STEPS = 64  # after so many the clock is looked at
 _LONGEST_POINTER = 1000
@@ -55,7 +56,7 @@ class Walk:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.notices: list[Notice] = []
+        self._changes: dict[tuple[str, str, str], _Places] = {}
         self.media: list[dict[str, Any]] = []
         self.is_odd = False
         self._is_logged = False
@@ -70,10 +71,17 @@ class Walk:
 
     def write(self, value: Any) -> Any:
         """The value as plain JSON data; integers beyond 64 bits are fragments of digits."""
-        plain = self._write(value)
+        return self._write(value)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What was changed, and where; what was changed in one way in many places is said once."""
+        told = [
+            notice for (code, text, kind), places in self._changes.items() for notice in places.tell(code, text, kind)
+        ]
         if self._unsaid:
-            self.notices.append(Notice(f"{self._unsaid:,} more places were changed", "FALLBACK_USED", "info"))
-        return plain
+            told.append(Notice(f"{self._unsaid:,} more places were changed", "FALLBACK_USED", "info"))
+        return tuple(told)
 
     def check_items(self, value: Any) -> None:
         """Refuse a value of very many items, more than there may be bytes, before any of them is looked at."""
@@ -329,12 +337,33 @@ class Walk:
         )
 
     def _note(self, code: str, text: str, value: Any) -> None:
-        if len(self.notices) >= _MOST_NOTICES:
+        key = (code, text, _type_name(value))
+        if key not in self._changes and len(self._changes) >= _MOST_NOTICES:
             self._unsaid += 1
             return
-        pointer = _pointer(self._path)
-        message = f"{pointer or 'the value'} ({_type_name(value)}): {text}"
-        self.notices.append(Notice.of(code, message, pointer=pointer, type=_type_name(value)))
+        self._changes.setdefault(key, _Places()).add(self._path)
+
+
+class _Places:
+    """The places where a value was changed in one way: the first few, and how many there are."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._count = 0
+
+    def add(self, path: Iterable[str]) -> None:
+        self._count += 1
+        if len(self._first) < _FEW_PLACES:
+            self._first.append(_pointer(path))
+
+    def tell(self, code: str, text: str, kind: str) -> Iterator[Notice]:
+        """A notice for each place, or one for all of them where they are many."""
+        if self._count <= _FEW_PLACES:
+            for pointer in self._first:
+                yield Notice.of(code, f"{pointer or 'the value'} ({kind}): {text}", pointer=pointer, type=kind)
+        else:
+            places = f"{', '.join(self._first)} and {self._count - _FEW_PLACES:,} more places"
+            yield Notice.of(code, f"{places} ({kind}): {text}", pointer=self._first[0], type=kind, count=self._count)
 
 
 _SCALARS: dict[type, Callable[[Walk, Any], Any]] = {

@@ -274,8 +274,7 @@ class _GuardedRequest:
         body = render(said, dialect("problem"), dialect("problem").media_type, status)
         if problem.retry_after is not None:
             given.append((b"retry-after", b"%d" % max(1, round(problem.retry_after))))
-        given += [(b"content-type", body.media_type.encode()), (b"content-length", b"%d" % len(body.content))]
-        await self._send({"type": START, "status": body.status, "headers": given})
+        await self._send({"type": START, "status": body.status, "headers": given + body.fields})
         await self._send({"type": BODY, "body": body.content})
 
     def _request_id(self) -> str:

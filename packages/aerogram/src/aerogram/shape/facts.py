@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from math import inf
 from typing import Any, Final, NamedTuple
 
 from aerogram.errors import ContractError
@@ -49,6 +51,10 @@ SAMPLED: Final = 100
 FEW_VALUES: Final = 12
 WORTH: Final = 0.6
 """Where facts take up more than this share of the records, the records are shown themselves."""
+_STRIDE: Final = 6
+_ENOUGH: Final = 16
+_CLEARLY: Final = 1.25
+"""Every sixth record of a sample, if those are enough, shows where facts take up clearly more than their share."""
 _FEW_MEMBERS: Final = 4
 _FEW_ELEMENTS: Final = 5
 _MOST_NUMBERS: Final = 3
@@ -83,13 +89,13 @@ class Facts:
 
     columns: tuple[str, ...]
 
-    def show(self, record: Any) -> Any:
-        """The facts of a record; whatever is no record is shown as it is."""
-        return _cells(record, self._wanted(record)) if isinstance(record, dict) else record
-
-    def select(self, record: Record, cells: Mapping[str, Any]) -> dict[str, Any]:
-        """As `show`, of a record whose cells are known."""
+    def show(self, record: Any, cells: Mapping[str, Any] | None = None) -> Any:
+        """The facts of a record, whose cells may be known; whatever is no record is shown as it is."""
+        if not isinstance(record, dict):
+            return record
         wanted = self._wanted(record)
+        if cells is None:
+            return _cells(record, wanted)
         return {name: shown for name, shown in cells.items() if name in wanted}
 
     def _wanted(self, record: Record) -> Collection[str]:
@@ -107,13 +113,22 @@ def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | Non
         return None
     if wanted:
         return Facts(tuple(wanted))
+    few = sample[::_STRIDE]
+    if len(few) >= _ENOUGH and _facts_of(few)[1] > WORTH * _CLEARLY:  # short records, of which there is hardly less
+        return None
+    facts, share = _facts_of(sample)
+    return facts if share <= WORTH else None
+
+
+def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
+    """The facts of some records, and which share of them they take up; names alone tell nothing, and are worth none."""
     cells = [_cells(record, record) for record in sample]
     survey = _survey(cells)
     facts = Facts(_choose_columns(survey, len(sample)))
     if all(survey[name].is_name for name in facts.columns):
-        return None  # names alone tell nothing
-    shown = sum(len(dumps(facts.select(row, held))) for row, held in zip(sample, cells, strict=True))
-    return facts if shown <= WORTH * sum(len(dumps(row)) for row in sample) else None
+        return facts, inf
+    shown = sum(len(dumps(facts.show(row, held))) for row, held in zip(sample, cells, strict=True))
+    return facts, shown / sum(len(dumps(row)) for row in sample)
 
 
 def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
@@ -176,8 +191,13 @@ class _Column:
 
 def _cells(record: Record, wanted: Collection[str]) -> dict[str, Any]:
     """Those members of a record that are wanted and that a table could show."""
-    cells = ((name, cell(value)) for name, value in record.items() if name in wanted)
-    return {name: shown for name, shown in cells if shown is not None}
+    cells = {}
+    for name, value in record.items():
+        if name in wanted:
+            shown = cell(value)
+            if shown is not None:
+                cells[name] = shown
+    return cells
 
 
 def _survey(rows: Sequence[Record]) -> dict[str, _Column]:
@@ -335,7 +355,7 @@ _MEMBER: Final = 6
 _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
 _MOST_COLUMNS: Final = 40
-_COUNTED: Final = (str, bool, int)
+_COUNTED: Final = frozenset((str, bool, int))
 _HEADING_MARKS: Final = ("#", "\n--", "\n==", "\n-=", "\n=-")
 _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MULTILINE)
 
@@ -377,6 +397,8 @@ def _take(
 
 def _records(rows: Sequence[Any], first: Any) -> Records:
     """Rows as records; those of cells by their columns."""
+    if set(map(type, rows)) == {dict}:
+        return rows
     cells = [row for row in rows if isinstance(row, list)]
     if not cells or len(cells) < len(rows):
         return [row for row in rows if isinstance(row, dict)]
@@ -396,7 +418,7 @@ def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     """What there is to say of each member."""
-    for name in dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record):
+    for name in dict.fromkeys(chain.from_iterable(records[:_LOOKED_AT])):
         values = [one.get(name) for one in records]
         is_name = is_identifier(name)
         counts = None if is_name and _are_distinct(values) else _counts(values)
@@ -430,7 +452,7 @@ def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
 
 def _are_distinct(values: list[Any]) -> bool:
     """Whether no value is there twice; missing items that have names are named elsewhere."""
-    found = list(_countable(values))
+    found = _countable(values)
     return len(set(found)) == len(found)
 
 
@@ -439,8 +461,7 @@ def _counts(values: list[Any]) -> dict[str, int] | None:
     few = set(_countable(values[:_LOOKED_AT]))
     if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
         return None
-    is_plain = set(map(type, values)).issubset(_COUNTED)
-    found = Counter(values if is_plain else _countable(values))
+    found = Counter(_countable(values))
     if len(found) > FEW_VALUES * 2 or (len(found) > MOST_NAMED and not any(isinstance(one, str) for one in found)):
         return None  # of many numbers the least and the greatest tell more
     named = {_spell(value): times for value, times in found.most_common(MOST_NAMED)}
@@ -448,15 +469,22 @@ def _counts(values: list[Any]) -> dict[str, int] | None:
     return {**named, **({OTHERS: rest} if rest else {})}
 
 
-def _countable(values: Iterable[Any]) -> Iterator[Any]:
+def _countable(values: Sequence[Any]) -> Sequence[Any]:
     """What values count as: a text, a flag, a whole number as itself, an object by its name, a list by its elements."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _countable(value)
-        elif isinstance(value, dict):
-            yield from list((cell(value) or {}).values())[:1]
-        elif isinstance(value, _COUNTED):
-            yield value
+    kinds = set(map(type, values))
+    if kinds <= _COUNTED:
+        return values
+    if kinds.isdisjoint((dict, list)):
+        return [value for value in values if type(value) in _COUNTED]
+    return list(chain.from_iterable(map(_count_as, values)))
+
+
+def _count_as(value: Any) -> Sequence[Any]:
+    if isinstance(value, list):
+        return _countable(value)
+    if isinstance(value, dict):
+        return list((cell(value) or {}).values())[:1]
+    return (value,) if type(value) in _COUNTED else ()
 
 
 def _spell(value: Any) -> str:
