@@ -30,10 +30,8 @@ RESULTS = {
     "no_blocks": {"content": [None, SECRET]},
     "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
 }
-NAMES = [*UNREAD, *ERRORS, *RESULTS, "ask", "heard", "log", "tell", "wait", *sys.argv[1:]]
+NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", *sys.argv[1:]]
 METHODS = []
-WAITING = []
-"""Calls that are answered when something is logged."""
 INFO = {"name": "odd", "version": "1"}
 CAPABILITIES = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "logging": {}}
 
@@ -47,16 +45,9 @@ def call(asked, name):
         print(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked)}, "result": {UNREAD[name]}}}', flush=True)
     elif name in ERRORS:
         write(id=asked, error=ERRORS[name])
-    elif name == "ask":
-        question = {"message": "Who are you?", "requestedSchema": {"type": "object", "properties": {}}}
-        write(id=f"question {asked}", method="elicitation/create", params=question)
-    elif name == "wait":
-        WAITING.append(asked)
     else:
         if name == "log":
             write(method="notifications/message", params={"level": "error", "data": f"log {SECRET}"})
-            while WAITING:
-                write(id=WAITING.pop(), result={"content": []})
         if name == "tell":
             write(method="notifications/com.example/unknown", params={"a": 1})
             write(method="notifications/resources/updated", params={"uri": "test://one/part"})
@@ -80,11 +71,6 @@ def main():
         METHODS.append(method)
         if method == "tools/call" and asked is not None:
             call(asked, params["name"])
-        elif method is None and str(asked).startswith("question "):
-            heard = json.dumps(message.get("result", message.get("error")))
-            number = str(asked).removeprefix("question ")
-            answered = int(number) if number.isdigit() else number
-            write(id=answered, result={"content": [{"type": "text", "text": heard}]})
         elif method == "initialize":
             version = params["protocolVersion"]
             write(id=asked, result={"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO})

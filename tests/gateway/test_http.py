@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import subprocess
 import threading
@@ -103,65 +104,6 @@ async def test_a_client_hears_of_what_it_has_asked_for_alone():
         assert heard.count("resources/subscribe") == 2 and heard.count("resources/unsubscribe") == 1
 
 
-VERSION = "2026-07-28"
-META = "io.modelcontextprotocol/"
-
-
-async def call_once(client, url, tool, name="somebody", **meta):
-    """What a modern client hears that makes a call, message by message."""
-    known = {"protocolVersion": VERSION, "clientInfo": {"name": name, "version": "1"}, "clientCapabilities": {}, **meta}
-    params = {"name": tool, "arguments": {}, "_meta": {META + word: value for word, value in known.items()}}
-    headers = {
-        "MCP-Protocol-Version": VERSION,
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": tool,
-        "Accept": "application/json, text/event-stream",
-    }
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    answer = await client.post(url, json=body, headers=headers, timeout=60)
-    lines = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith(("data:", "{"))]
-    return [json.loads(line) for line in lines if line.strip()]
-
-
-@pytest.fixture(scope="module")
-def odd():
-    """A gateway at an address, before a server that writes its lines itself."""
-    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
-    with running(words, "stderr") as url:
-        yield url
-
-
-async def test_a_call_for_which_no_session_is_free_is_refused_and_hears_no_question_of_others(odd):
-    asked = {"clientCapabilities": {"elicitation": {}}}
-    async with httpx2.AsyncClient() as client:
-        for _ in range(16):
-            (answer,) = await call_once(client, odd, "ask", **asked)
-            assert len(answer["result"]["inputRequests"]) == 1
-        (refused,) = await call_once(client, odd, "ask", **asked)
-    assert "result" not in refused and refused["error"]["data"]["code"] == "UNAVAILABLE"
-    assert refused["error"]["data"]["retry_after"]
-
-
-async def test_who_shares_a_session_is_not_asked_what_is_somebody_elses(odd):
-    async with httpx2.AsyncClient() as client:
-        (answer,) = await call_once(client, odd, "ask")
-        assert "-32601" in answer["result"]["content"][0]["text"]
-    person = Person()
-    async with silent(odd, person) as legacy:
-        assert "-32601" in (await legacy.call_tool("ask", {})).content[0].text
-
-
-async def test_log_messages_of_a_call_reach_nobody_else(odd):
-    async with httpx2.AsyncClient() as client:
-        waiting = asyncio.create_task(call_once(client, odd, "wait", "Ada", logLevel="debug"))
-        beside = []
-        while not waiting.done():  # which takes until both are under way at once
-            beside.append(len(await call_once(client, odd, "log", "Bob", logLevel="debug")))
-        alone = await call_once(client, odd, "log", "Bob", logLevel="debug")
-    assert [one.get("method") for one in await waiting] == [None] and 1 in beside
-    assert [one.get("method") for one in alone] == ["notifications/message", None]
-
-
 def silent(url, person):
     """A client that cannot be asked anything, and so shares the server with others."""
     return Client(url, mode="legacy", logging_callback=person.log, message_handler=person.hear)
@@ -216,6 +158,61 @@ class Refusing(BaseHTTPRequestHandler):
         """Nothing: the test looks at what the client hears."""
 
 
+class Packing(BaseHTTPRequestHandler):
+    """A server whose answers are a few kilobytes, and unpack to more than anybody takes, or to nothing."""
+
+    protocol_version = "HTTP/1.1"
+    encoding: ClassVar[dict[str, str]] = {"bomb": "gzip, gzip", "broken": "gzip", "fine": "gzip"}
+    text: ClassVar[dict[str, str]] = {"bomb": "x" * (70 * 1024 * 1024), "broken": "", "fine": "fine"}
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, tool = asked["method"], asked.get("params", {}).get("name")
+        capabilities, about = {"tools": {}}, {"name": "packing", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about, "tools": []}
+        if method == "tools/call":
+            result = {"content": [{"type": "text", "text": self.text[tool]}]}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "result": result}).encode()
+        self.send_response(200 if "id" in asked else 202)
+        if method == "tools/call":
+            self.send_header("content-encoding", self.encoding[tool])
+            for _ in self.encoding[tool].split() if tool != "broken" else ():
+                body = gzip.compress(body, 1)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_error(405)
+
+    def log_message(self, *_):
+        """Nothing: the test looks at what the client hears."""
+
+
+def test_an_answer_that_unpacks_to_too_much_fails_its_call_alone():
+    with serving(Packing) as url:
+        wire = Wire("", server=[url])
+        wire.greet()
+        for tool, words in (("bomb", "more than 67,108,864 bytes"), ("broken", "cannot be unpacked")):
+            problem = wire.ask(tool, "tools/call", name=tool)["result"]["_meta"]["dev.aerogram/problem"]
+            assert words in problem["message"] and problem["remediation"]
+        assert wire.ask(1, "tools/call", name="fine")["result"]["content"][0]["text"] == "fine"
+        assert wire.end() == 0
+
+
+@contextmanager
+def serving(handler):
+    """A server in this process, and its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.mark.parametrize(
     ("status", "code", "options"),
     [
@@ -229,16 +226,10 @@ def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkey
     """The key of the server comes from a variable."""
     monkeypatch.setattr(Refusing, "status", status)
     monkeypatch.setenv("SOME_TOKEN", f"key-{status}")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/mcp"
-    wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
-    try:
+    with serving(Refusing) as url:
+        wire = Wire("", *options, "--header", "Authorization: Bearer ${SOME_TOKEN}", server=[url])
         error = wire.greet()["error"]
         assert wire.end() == 0
-    finally:
-        server.shutdown()
-        server.server_close()
     assert error["data"]["code"] == code and str(status) in error["message"] and error["data"]["remediation"]
     assert ("OAuth" in error["message"]) == (status == 401)
     assert f"Bearer key-{status}" in Refusing.keys

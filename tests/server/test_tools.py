@@ -215,6 +215,10 @@ async def test_an_unknown_tool_is_a_protocol_error(served):
         (b'{"jsonrpc": "2.0"}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"params":{}}', -32600),
         (b'{"jsonrpc":"1.0","id":1,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600),
+        (b'{"jsonrpc":"2.0","method":"tools/list","id" : true}', -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","\\u0069d":{},"method":"ping"}', -32600),
     ],
 )
 def test_malformed_requests_get_an_error_of_one_line_and_no_crash(served, http, body, code):

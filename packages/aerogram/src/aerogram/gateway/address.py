@@ -1,17 +1,19 @@
 """Address: a server behind that runs elsewhere and is spoken to over HTTP, streamable or as server-sent events.
 
 What a server refuses before it looks at a message it says with a status, which the SDK's transport does not tell; it
-is noted here, so that its client hears what to do.
+is noted here, so that its client hears what to do. So is an answer beyond the limit, which the transport would read to
+its end however far it unpacks; of events it takes none that are larger.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, NoReturn
 
 import httpx2
 from mcp.client.sse import sse_client
@@ -19,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import logging_in
-from aerogram.gateway.process import LARGEST
+from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, LOOK_FIRST
 from aerogram.jsontext import loads
 
 __all__ = ["Address", "refusal_of"]
@@ -50,30 +52,74 @@ class Address:
         """The server's streams."""
         async with logging_in(self.url) if self.login else nullcontext() as auth:
             if self.transport == "sse":
-                patience = 24 * 3600
-                async with sse_client(self.url, dict(self.headers), sse_read_timeout=patience, auth=auth) as streams:
+                told: Any = {"sse_read_timeout": 24 * 3600, "httpx_client_factory": self._client, "auth": auth}
+                async with sse_client(self.url, dict(self.headers), **told) as streams:
                     yield streams
                 return
-            hooks = {"response": [self._note]}
-            times = httpx2.Timeout(30, read=None)
             async with (
-                httpx2.AsyncClient(headers=dict(self.headers), timeout=times, event_hooks=hooks, auth=auth) as client,
+                self._client(dict(self.headers), httpx2.Timeout(30, read=None), auth) as client,
                 streamable_http_client(self.url, http_client=client, max_sse_event_size=self.largest) as streams,
             ):
                 yield streams
 
+    def _client(
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        hooks = {"response": [self._limit, self._note]}
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, auth=auth)
+
+    async def _limit(self, response: httpx2.Response) -> None:
+        """Have no more read of an answer than a message may have, as it is unpacked; a stream of events has no end."""
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            return
+        packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+        response.stream = _Limited(packed, self.largest, partial(self._refuse, response.request))
+        response.headers.pop("content-encoding", None)
+
     async def _note(self, response: httpx2.Response) -> None:
         error = refusal_of(response.status_code, response.headers)
-        if error is None or (self.login and response.status_code == _UNAUTHENTICATED):  # it will be asked again
-            return
+        if error is not None and not (self.login and response.status_code == _UNAUTHENTICATED):  # or it is asked again
+            self._refuse(response.request, error)
+
+    def _refuse(self, request: httpx2.Request, error: ReplyError) -> None:
         with contextlib.suppress(ContractError, httpx2.RequestNotRead):
-            message = loads(response.request.content)
+            message = loads(request.content)
             if isinstance(message, dict) and "id" in message and len(self._refused) < MOST_NOTED:
                 self._refused[message["id"]] = error
 
     def refusal(self, request_id: Any) -> ReplyError | None:
         """Why a request was not even looked at, if that is so."""
         return self._refused.pop(request_id, None)
+
+
+class _Limited(httpx2.AsyncByteStream):
+    """What a response unpacks to, up to a limit."""
+
+    def __init__(self, packed: httpx2.Response, largest: int, refuse: Callable[[ReplyError], None]) -> None:
+        self._packed, self._largest, self._refuse = packed, largest, refuse
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for piece in self._packed.aiter_bytes():  # of a megabyte at most, however far it unpacks
+                size += len(piece)
+                if size > self._largest:
+                    break
+                yield piece
+        except httpx2.DecodingError:
+            self._fail("cannot be unpacked", LOOK_FIRST)
+        if size > self._largest:
+            self._fail(f"has more than {self._largest:,} bytes, and is not taken", ASK_FOR_LESS)
+
+    def _fail(self, words: str, advice: str) -> NoReturn:
+        self._refuse(Unavailable(f"The server's answer {words}", code="INTERNAL_ERROR", remediation=advice))
+        raise httpx2.StreamError(words)  # which fails this request in the transport, and no other
+
+    async def aclose(self) -> None:
+        await self._packed.aclose()
 
 
 def refusal_of(status: int, headers: Mapping[str, str]) -> ReplyError | None:

@@ -27,11 +27,12 @@ from mcp.shared.message import SessionMessage
 
 from aerogram.errors import Unavailable
 
-__all__ = ["LARGEST", "LOOK_FIRST", "Command", "Lines", "Loss", "Oversize"]
+__all__ = ["ASK_FOR_LESS", "LARGEST", "LOOK_FIRST", "Command", "Lines", "Loss", "Oversize"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
 LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
+ASK_FOR_LESS: Final = "Ask for less: fewer rows, a narrower filter, a part of it"
 _CHUNK: Final = 256 * 1024
 _GLIMPSE: Final = 512
 _GRACE: Final = 2.0
@@ -67,7 +68,7 @@ class Oversize:
     def error(self) -> mcp_types.JSONRPCError | None:
         """The failure of the request that the line answers, if it says which one."""
         reason = f"The server's answer has {self.size:,} bytes, and is not taken"
-        return _fail(self.head, self.tail, Loss(reason, "Ask for less: fewer rows, a narrower filter, a part of it"))
+        return _fail(self.head, self.tail, Loss(reason, ASK_FOR_LESS))
 
 
 def _fail(head: bytes, tail: bytes, loss: Loss) -> mcp_types.JSONRPCError | None:

@@ -14,7 +14,8 @@ import base64
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -56,8 +57,9 @@ MOST_TASKS: Final = 1000
 MOST_PAGES: Final = 100
 """Pages of a list of tools that are read."""
 MOST_LINES: Final = 16
-"""Links for clients that share the gateway and can be asked."""
-RETRY_AFTER: Final = 5.0
+"""Links for calls of modern clients that share the gateway and can be asked."""
+LONGEST_WAIT: Final = 5.0
+"""Seconds that such a call waits for one of them."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 _UPDATED: Final = "notifications/resources/updated"
 _LOG: Final = "notifications/message"
@@ -98,13 +100,23 @@ class Front:
     channel: Any
     request_id: Any
     meta: Mapping[str, Any]
-    key: Any = None
-    """Whose link it takes, once that is known."""
+    method: str = ""
+    state: Any = None
+    """What it goes on with, if it brings answers to an unfinished result."""
+    line: Line | None = None
+    """The link that it takes, once that is known."""
+    holds: bool = False
+    """Whether it has that link for itself."""
 
     @property
     def is_modern(self) -> bool:
         """Whether it speaks the modern era."""
         return is_modern(self.client.version)
+
+    @property
+    def owner(self) -> Front | Session:
+        """Whose request it is: a modern client shows no more of itself than the request."""
+        return self if self.is_modern else self.session
 
 
 @dataclass(eq=False)
@@ -142,9 +154,12 @@ class Line:
     key: Any
     link: Link | None = None
     holders: int = 0
+    """Calls that have it for themselves, and requests of them."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     flights: dict[str, Flight] = field(default_factory=dict)
     listens: dict[str, Listen] = field(default_factory=dict)
+    left: dict[Any, float] = field(default_factory=dict)
+    """Whose calls were given up, of which the server may still speak, and until when."""
     sessions: set[Session] = field(default_factory=set)
     questions: Questions = field(default_factory=Questions)
     is_initialized: bool = False
@@ -157,11 +172,37 @@ class Line:
         wanted = (one.wanted.get("resourceSubscriptions") or () for one in self.listens.values())
         return any(uri in uris for uris in (*(one.subscriptions for one in self.sessions), *wanted))
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a call has it for itself, so that whatever the server asks is part of that call."""
+        return bool(self.holders) and not self.is_modern
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether the server is known to be modern: it asks nobody by itself, so that many calls can stand together."""
+        return self.link is not None and self.link.is_modern
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody's request is under way."""
+        return not (self.holders or self.flights)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the server has nothing more to ask or to say about a call of before."""
+        return not (self.questions.some.is_set() or self.left_owners())
+
+    def left_owners(self) -> AbstractSet[Any]:
+        """Whose calls were given up not long ago."""
+        now = time.monotonic()
+        self.left = {owner: until for owner, until in self.left.items() if until > now}
+        return self.left.keys()
+
     def caller(self) -> Flight | None:
-        """The request that something was said during, if all that are under way are one client's."""
+        """The request that something was said during, if all that the server may speak of are one client's."""
         flights = list(self.flights.values())
-        is_one = len({one.front if one.front.is_modern else one.front.session for one in flights}) == 1
-        return flights[-1] if is_one else None
+        owners = {one.front.owner for one in flights}
+        return flights[-1] if len(owners) == 1 and owners.issuperset(self.left_owners()) else None
 
 
 class Relay:
@@ -188,6 +229,7 @@ class Relay:
         self._calls = Calls()
         self._tasks: dict[str, str] = {}
         self._is_ending = False
+        self._released = anyio.Event()
         self._modern = Session(Client(MODERN_PROTOCOL_VERSIONS[-1]))
         self._group: anyio.abc.TaskGroup | None = None
         self._handlers: dict[str, Callable[[Front, Message], Awaitable[Message]]] = {
@@ -243,13 +285,14 @@ class Relay:
         try:
             if ctx.method == "initialize":
                 return await self._initialize(front)
-            params = dict(ctx.params or {})
-            with self._reserve(front, ctx.method, params):
-                return await self._answer(front, ctx.method, params)
+            return await self._answer(front, ctx.method, dict(ctx.params or {}))
         except ReplyError as error:
             raise self.tools.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
         except MCPError as error:
             raise self.tools.clean_error(error) from error
+        finally:
+            if front.holds and front.line is not None:
+                self._release(front.line)
 
     def _front(self, context: ServerRequestContext[Any, Any]) -> Front:
         connection, channel = context.session._connection, context.session._request_outbound
@@ -257,7 +300,9 @@ class Relay:
         meta = meta if isinstance(meta, Mapping) else {}
         if is_modern(context.protocol_version):
             self._modern.outbound = self._modern.outbound or connection.outbound
-            return self._modern_front(meta, context.protocol_version, channel, context.request_id)
+            front = self._modern_front(meta, context.protocol_version, channel, context.request_id)
+            front.method, front.state = context.method, (context.params or {}).get("requestState")
+            return front
         if context.method == "initialize":
             params = context.params or {}
             version = str(params.get("protocolVersion") or context.protocol_version)
@@ -353,46 +398,67 @@ class Relay:
             return (front.is_modern, *sorted(front.client.capabilities))
         return ("asked", 0, *sorted(front.client.capabilities)) if front.is_modern else front.session
 
-    @contextlib.contextmanager
-    def _reserve(self, front: Front, method: str, params: Message) -> Iterator[None]:
-        """Where several clients share the gateway, keep a link for one call of a modern client that can be asked.
+    async def _choose_line(self, front: Front) -> Line:
+        """The link for a request.
 
-        It has no session that could own a link, and nobody else may be asked what its call needs to know.
+        A modern client has no session that could own a link, and nobody else may be asked what its call needs to know.
+        So where several share the gateway, a call of one that can be asked has a link for itself until it is answered.
         """
-        is_alone = self._shares and front.is_modern and front.client.can_be_asked and method in INTERACTIVE
-        if not is_alone:
-            yield
-            return
-        place = self._calls.place_of(params)
-        front.key = self._free_key(front) if place is None else place[0].key
-        line = self._line(front.key)
+        is_asked = self._shares and front.is_modern and front.client.can_be_asked
+        if not is_asked or front.method == "subscriptions/listen":
+            return self._line(self._key(front))
+        lines = [self._line(("asked", at, *sorted(front.client.capabilities))) for at in range(MOST_LINES + 1)]
+        if front.method not in INTERACTIVE:
+            return next(line for line in lines if not line.is_held)  # the last one is for these alone
+        place = self._calls.place_of({"requestState": front.state})
+        line = await self._wait_for_line(front) if place is None else place[0]
         line.holders += 1
-        try:
-            yield
-        finally:
-            line.holders -= 1
+        front.holds = True
+        return line
 
-    def _free_key(self, front: Front) -> Any:
-        for number in range(MOST_LINES):
-            key = ("asked", number, *sorted(front.client.capabilities))
-            line = self._line(key)
-            is_free = not (line.holders or line.questions.some.is_set())
-            if is_free or (line.link is not None and line.link.is_modern):  # a modern server asks nobody by itself
-                return key
+    async def _wait_for_line(self, front: Front) -> Line:
+        with anyio.move_on_after(LONGEST_WAIT):
+            while True:
+                line = self._free_line(front)
+                if line is not None:
+                    return line
+                await self._released.wait()
         raise Unavailable(
             f"{MOST_LINES} calls are under way or wait for answers of their clients, and there is no room for more",
             remediation="Call again in a while",
-            retry_after=RETRY_AFTER,
+            retry_after=LONGEST_WAIT,
         )
+
+    def _free_line(self, front: Front) -> Line | None:
+        """A link that no call has, and on which the server asks nothing about a call of before."""
+        keys = [("asked", number, *sorted(front.client.capabilities)) for number in range(MOST_LINES)]
+        lines = [self._line(key) for key in keys]
+        found = next((line for line in lines if line.is_modern or (line.is_idle and line.is_settled)), None)
+        if found is None:
+            resting = next((line for line in lines if line.is_idle), None)
+            found = None if resting is None else self._replace(resting)
+        return found
+
+    def _replace(self, line: Line) -> Line:
+        """A new link for one on which the server may still speak of somebody's call."""
+        if line.link is not None:
+            line.link.stop()
+        self._lines[line.key] = Line(line.key)
+        return self._lines[line.key]
+
+    def _release(self, line: Line) -> None:
+        line.holders -= 1
+        released, self._released = self._released, anyio.Event()
+        released.set()
 
     def _line(self, key: Any) -> Line:
         return self._lines.setdefault(key, Line(key))
 
     async def _open(self, front: Front) -> tuple[Line, Link]:
         """The link to the server, which is started if it is not there."""
-        if front.key is None:
-            front.key = self._key(front)
-        line = self._line(front.key)
+        if front.line is None:
+            front.line = await self._choose_line(front)
+        line = front.line
         if line.link is not None and not line.link.has_ended:
             return line, line.link
         async with line.lock:
@@ -419,6 +485,7 @@ class Relay:
         if link.failure is not None or link.has_ended:
             raise _unavailable(link.failure)
         line.link = link
+        line.left.clear()
         self.tools.forget()
         if is_restart:
             self._report.note("the server was started again")
@@ -468,10 +535,20 @@ class Relay:
             if front.is_modern and not link.is_modern:
                 return await self._ask_legacy(front, line, link, method, sent, own)
             if link.is_modern and not front.is_modern:
-                return await self._ask_modern(front, link, method, sent)
-            return await link.request(method, sent or None)
+                return await self._ask_modern(front, line, link, method, sent)
+            return await self._request(front, line, link, method, sent or None)
         finally:
             line.flights.pop(own, None)
+
+    async def _request(self, front: Front, line: Line, link: Link, method: str, params: Params) -> Message:
+        """The server's answer; it may still speak of a request that was given up, for as long as one may take."""
+        try:
+            return await link.request(method, params)
+        except MCPError:
+            raise  # that is an answer
+        except BaseException:
+            line.left[front.owner] = time.monotonic() + self._timeout
+            raise
 
     async def _ask_legacy(
         self, front: Front, line: Line, link: Link, method: str, params: Message, own: str
@@ -479,16 +556,24 @@ class Relay:
         """A modern client's request to a legacy server, which may ask something in between."""
         await self._set_legacy_level(front, line, link)
         rest = {name: value for name, value in params.items() if name not in ("inputResponses", "requestState")}
-        call = link.request(method, strip_envelope(rest))
-        if method in INTERACTIVE and front.client.can_be_asked:
-            return await self._calls.take(line.questions, method, params, call, (line, own))
-        return await call
+        if method not in INTERACTIVE or not front.client.can_be_asked:
+            return await self._request(front, line, link, method, strip_envelope(rest))
 
-    async def _ask_modern(self, front: Front, link: Link, method: str, params: Message) -> Message:
+        async def call() -> Message:
+            line.holders += 1  # until its end, however many requests of the client that takes
+            try:
+                return await self._request(front, line, link, method, strip_envelope(rest))
+            finally:
+                self._release(line)
+
+        return await self._calls.take(line.questions, method, params, call(), (line, own))
+
+    async def _ask_modern(self, front: Front, line: Line, link: Link, method: str, params: Message) -> Message:
         """A legacy client's request to a modern server: its questions are asked, until it has its answers."""
         client, level = front.client, front.session.level
         for _ in range(MOST_ROUNDS):
-            result = await link.request(method, add_envelope(params, client.info, client.capabilities, level))
+            sent = add_envelope(params, client.info, client.capabilities, level)
+            result = await self._request(front, line, link, method, sent)
             if result.get("resultType") != "input_required":
                 return result
             answers = {}
@@ -718,8 +803,8 @@ class Relay:
     async def on_question(self, link: Link, method: str, params: Params) -> Message:
         """Ask the client what the server wants to know."""
         line = self._by_link[link]
-        if self._shares and not link.client.can_be_asked:  # it may be about a call of any of those who share the link
-            raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked")
+        if self._shares and not link.client.can_be_asked:  # several clients have this link, and none has offered
+            raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked", method)
         if is_modern(link.client.version):
             return await line.questions.ask(method, params)
         flights = [one for one in line.flights.values() if one.front.channel.can_send_request]
@@ -774,18 +859,21 @@ class Relay:
         for listen in list(line.listens.values()):
             if listen.front.is_modern and listen.wants(method, told):
                 await listen.front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: listen.front.request_id}))
-        if method in _FILTERS or method == _UPDATED or (self._shares and line.caller() is None):
+        if method in _FILTERS or method == _UPDATED:
             return
-        for flight in list(line.flights.values()):
+        caller = line.caller()
+        flights = list(line.flights.values()) if not self._shares else [] if caller is None else [caller]
+        for flight in flights:
             if flight.front.is_modern and (method != _LOG or flight.wants(str(told.get("level")))):
                 await flight.front.channel.notify(method, params)
                 break
 
     def _hearers(self, line: Line, method: str, told: Message) -> list[Session]:
         """The legacy clients for whom a notification is: where several share a link, no more than may know of it."""
-        everybody, is_of_call = list(line.sessions), line.link is not None and line.link.is_modern
-        is_for_all = method in _FILTERS or (method == _LOG and not is_of_call)
-        if not self._shares or len(everybody) == 1 or is_for_all:
+        everybody = list(line.sessions)
+        is_for_all = method in _FILTERS or (method == _LOG and not line.is_modern)
+        is_alone = len(everybody) == 1 and line.left_owners() <= set(everybody)
+        if not self._shares or is_alone or is_for_all:
             return everybody
         if method == _UPDATED:
             return [one for one in everybody if _covers(one.subscriptions, told.get("uri"))]

@@ -1,0 +1,157 @@
+"""Sharing: the questions of somebody's call, and what is logged about it, reach nobody else at the same gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from gateway.test_http import running
+
+VERSION = "2026-07-28"
+ASKABLE = {"elicitation": {}}
+LINES = 16
+"""How many calls of modern clients that can be asked may be under way at a legacy server."""
+
+
+@contextmanager
+def listening(era):
+    server = [sys.executable, str(Path(__file__).with_name("asking.py")), era]
+    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *server]
+    with running(words, "stderr") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def legacy():
+    with listening("legacy") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def modern():
+    with listening("modern") as url:
+        yield url
+
+
+class Caller:
+    """A client that writes its requests itself; a modern one, or one that has a session."""
+
+    def __init__(self, url, name, capabilities=None):
+        self.url, self.name, self.capabilities = url, name, capabilities or {}
+        self.headers = {"Accept": "application/json, text/event-stream"}
+        self.meta = None
+
+    async def post(self, method, params, number=1):
+        """The messages that come back, each as it comes."""
+        body = {"jsonrpc": "2.0", "method": method, **({} if number is None else {"id": number}), "params": params}
+        async with (
+            httpx2.AsyncClient(timeout=60) as client,
+            client.stream("POST", self.url, headers=self.headers, json=body) as response,
+        ):
+            self.session = response.headers.get("mcp-session-id")
+            if "event-stream" not in response.headers.get("content-type", ""):
+                read = await response.aread()
+                if read:
+                    yield json.loads(read)
+                return
+            async for line in response.aiter_lines():
+                if line.startswith("data:") and line[5:].strip():
+                    yield json.loads(line[5:])
+
+    def speak_modern(self):
+        self.meta = {
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientInfo": {"name": self.name, "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
+            "io.modelcontextprotocol/logLevel": "debug",
+        }
+        return self
+
+    async def greet(self):
+        """The handshake of a client that has a session."""
+        told = {"capabilities": self.capabilities, "clientInfo": {"name": self.name, "version": "1"}}
+        await collect(self.post("initialize", {"protocolVersion": "2025-11-25", **told}))
+        self.headers |= {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": "2025-11-25"}
+        await collect(self.post("notifications/initialized", {}, None))
+        return self
+
+    def call(self, tool, **more):
+        meta = {**(self.meta or {}), "progressToken": self.name}
+        if self.meta:
+            self.headers |= {"MCP-Protocol-Version": VERSION, "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        return self.post("tools/call", {"name": tool, "arguments": {"who": self.name}, "_meta": meta, **more})
+
+    async def finish(self, tool, **more):
+        """The result of a call."""
+        return (await collect(self.call(tool, **more)))[-1]["result"]
+
+
+async def collect(messages):
+    return [message async for message in messages]
+
+
+async def begin(messages):
+    """Wait until the server has a call; what comes after that."""
+    assert (await anext(messages))["method"] == "notifications/progress"
+    return asyncio.ensure_future(collect(messages))
+
+
+def questions(result):
+    return [one["params"]["message"] for one in result["inputRequests"].values()]
+
+
+def answers(result):
+    given = {key: {"action": "accept", "content": {}} for key in result["inputRequests"]}
+    return {"inputResponses": given, "requestState": result["requestState"]}
+
+
+async def test_a_call_waits_for_a_session_of_its_own_and_is_asked_nothing_else(legacy):
+    clients = [Caller(legacy, f"client-{number}", ASKABLE).speak_modern() for number in range(LINES)]
+    asked = [await client.finish("ask") for client in clients]
+    assert [questions(one) for one in asked] == [[f"Private to {client.name}"] for client in clients]
+    late = asyncio.ensure_future(Caller(legacy, "late", ASKABLE).speak_modern().finish("ask"))
+    refused = await Caller(legacy, "later", ASKABLE).speak_modern().finish("ask")
+    problem = refused["_meta"]["dev.aerogram/problem"]
+    assert refused["isError"] and problem["code"] == "UNAVAILABLE" and problem["retry_after"]
+    assert (await late)["isError"]
+    late = asyncio.ensure_future(Caller(legacy, "late", ASKABLE).speak_modern().finish("ask"))
+    done = await clients[3].finish("ask", **answers(asked[3]))
+    assert done["content"][0]["text"].startswith("client-3 was told")
+    assert questions(await late) == ["Private to late"]
+    for client, one in zip(clients[4:], asked[4:], strict=True):  # so that there is room for others
+        await client.finish("ask", **answers(one))
+
+
+async def test_a_call_that_was_given_up_is_asked_of_nobody_else(legacy):
+    ada, bob = (Caller(legacy, name, ASKABLE).speak_modern() for name in ("ada", "bob"))
+    async with aclosing(ada.call("ask_later")) as messages:
+        assert (await anext(messages))["method"] == "notifications/progress"
+    assert questions(await bob.finish("ask")) == ["Private to bob"]
+
+
+async def test_a_client_that_has_not_offered_it_is_not_asked(legacy):
+    ada, bob = [await Caller(legacy, name).greet() for name in ("ada", "bob")]
+    adas = await begin(ada.call("ask_later"))
+    bobs = await collect(bob.call("log"))
+    assert not [one for one in bobs if one.get("method") == "elicitation/create"]
+    assert "-32601" in (await adas)[-1]["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_what_is_logged_in_a_modern_call_reaches_no_other_one(era, request):
+    shared = request.getfixturevalue(era)
+    ada, bob = (Caller(shared, name).speak_modern() for name in ("ada", "bob"))
+    adas = await begin(ada.call("wait"))
+    await bob.finish("log")
+    await bob.finish("end")
+    assert [one["result"]["content"][0]["text"] for one in await adas] == ["the end for ada"]
+    alone = await collect(bob.call("log"))
+    assert [one["params"]["data"] for one in alone if one.get("method") == "notifications/message"] == [
+        "Private to bob"
+    ]
