@@ -1,8 +1,8 @@
 """A nursery: it has loaded everything that the program needs, and forks a process for each run that is wanted.
 
-Such a process runs the program's own command line, with a folder, an environment and streams of its own, and ends as
-any other does. It only starts in a fraction of the time. `programs.py` asks for them, over the socket that this is
-started with, and may name fewer modules to load.
+Such a process runs the program's own command line, or another that Python is given, with a folder, an environment and
+streams of its own, and ends as any other does. It only starts in a fraction of the time. `programs.py` asks for them,
+over the socket that this is started with, and may name fewer modules to load.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import signal
 import socket
 import sys
 import threading
 import traceback
+import warnings
 from typing import Any
 
 MODULES = (
@@ -128,13 +130,35 @@ def _take_streams(streams: list[int]) -> None:
         os.close(stream)
 
 
-def run_to_the_end() -> None:
-    """Run the program, and all that waits for its end; only what it has loaded is not taken down piece by piece."""
-    from aerogram.__main__ import main
+def run(words: list[str]) -> None:
+    """Do what Python does with such a command line: a script, or `-m` and a module, and its arguments.
 
+    Before them may stand `-W` and what becomes of warnings.
+    """
+    if words[0] == "-W":
+        warnings.simplefilter(words[1])  # type: ignore[arg-type]  # one of the words that Python knows
+        words = words[2:]
+    if words[:2] == ["-m", "aerogram"]:
+        from aerogram.__main__ import main
+
+        sys.argv = words[1:]
+        main()
+        return
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, os.path.dirname(words[0]))  # noqa: PTH120 - as Python does it
+        runpy.run_path(words[0], run_name="__main__")
+
+
+def run_to_the_end(words: list[str]) -> None:
+    """Run a program, and all that waits for its end; only what it has loaded is not taken down piece by piece."""
     code: object = 0
     try:
-        main()
+        run(words)
     except SystemExit as end:
         code = end.code
     except BaseException:  # noqa: BLE001 - Python says what ended it, and so does this
@@ -158,5 +182,4 @@ if __name__ == "__main__":
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
-    sys.argv = ["aerogram", *wanted["arguments"]]
-    run_to_the_end()
+    run_to_the_end(wanted["words"])

@@ -1,7 +1,8 @@
 """The program as people run it: a process of its own, with its own folder, environment and standard streams.
 
 Its processes come from a nursery, which saves each of them the second that loading takes. Tests about how the program
-starts, and about what it loads, start `PROGRAM` themselves.
+starts, and about what it loads, start `PROGRAM` themselves. What somebody else starts, such as a client that is given
+the command of its server, comes from there too by its `quick_command`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import contextlib
 import json
 import os
 import select
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +27,7 @@ from typing import IO, Any, Self
 from mutants.imports import CHANGE, TRACE
 
 PROGRAM = (sys.executable, "-m", "aerogram")
+STARTER = Path(__file__).with_name("starter.py")
 COLOURS = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"}
 
 
@@ -92,10 +96,11 @@ class Nursery:
         environment: Mapping[str, str] | None = None,
         *,
         session: bool = False,
+        program: Sequence[str] = PROGRAM[1:],
     ) -> tuple[int, int]:
         """The id of a new process, and where its exit code can be read when it has one."""
         wanted = {
-            "arguments": list(arguments),
+            "words": [*program, *arguments],
             "folder": str(folder or Path.cwd()),
             "environment": dict(os.environ if environment is None else environment),
             "session": session,
@@ -123,6 +128,55 @@ def nursery() -> Nursery:
     found = Nursery(env=_plain())
     atexit.register(found.close)
     return found
+
+
+def quick_command(*words: str) -> list[str]:
+    """The command of a Python program that starts in no time: a script or `-m` and a module, and arguments.
+
+    A process that is killed by force ends a moment after the one that stands for it, and is in a session of its own.
+    """
+    if _needs_an_interpreter(None):
+        return [sys.executable, *words]
+    return [sys.executable, "-IS", str(STARTER), _place_of_starters(), *words]
+
+
+@cache
+def _place_of_starters() -> str:
+    """The socket at which those who stand for processes ask for them."""
+    nursery()
+    folder = tempfile.mkdtemp(prefix="aerogram-starters-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(f"{folder}/socket")
+    listening.listen()
+    threading.Thread(target=_serve_starters, args=[listening], daemon=True).start()
+    return f"{folder}/socket"
+
+
+def _serve_starters(listening: socket.socket) -> None:
+    while True:
+        threading.Thread(target=_serve_starter, args=[listening.accept()[0]], daemon=True).start()
+
+
+def _serve_starter(starter: socket.socket) -> None:
+    """Fork the process that a starter wants; it does not outlive the starter."""
+    with starter:
+        message, streams, _, _ = socket.recv_fds(starter, 2**20, 3)
+        if not message:
+            return
+        wanted = json.loads(message)
+        pid, end = nursery().fork(
+            [], streams, Path(wanted["folder"]), wanted["environment"], session=True, program=wanted["words"]
+        )
+        for stream in streams:
+            os.close(stream)
+        with os.fdopen(end, "rb"):
+            with contextlib.suppress(ConnectionError):  # it has ended before it was answered
+                socket.send_fds(starter, [str(pid).encode()], [end])
+                starter.recv(1)
+            if not select.select([end], [], [], 0)[0]:
+                with contextlib.suppress(ProcessLookupError):  # it has ended just now
+                    os.kill(pid, signal.SIGKILL)
 
 
 def start_program(

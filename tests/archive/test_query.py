@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
+import psutil
 import pytest
 from mcp.server.mcpserver import MCPServer
 
@@ -11,7 +13,7 @@ import aerogram.mcp
 from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.cursor import Cursors
-from aerogram.errors import ValidationFailed
+from aerogram.errors import Unavailable, ValidationFailed
 from aerogram.query import run_query
 from aerogram.retrieval import Retrieval, retrieve
 from aerogram.tokens import find_counter
@@ -82,3 +84,24 @@ async def test_the_tool_is_listed_in_few_tokens():
     assert "query" in tool.input_schema["properties"]
     listed = json.dumps(tool.model_dump(mode="json", by_alias=True, exclude_none=True), separators=(",", ":"))
     assert find_counter("o200k").count(listed) < 300
+
+
+async def test_few_queries_run_at_once_and_nobody_has_many_waiting():
+    most = 0
+
+    async def watch():
+        nonlocal most
+        while True:
+            most = max(most, len(psutil.Process().children()))
+            await asyncio.sleep(0.005)
+
+    watching = asyncio.create_task(watch())
+    try:
+        mine = (run_query({"issues": ISSUES}, "length(issues)", principal="ada") for _ in range(15))
+        other = run_query({"issues": ISSUES}, "length(issues)", principal="bob")
+        *found, bobs = await asyncio.gather(*mine, other, return_exceptions=True)
+    finally:
+        watching.cancel()
+    refused = [one for one in found if isinstance(one, Unavailable)]
+    assert found.count(3000) == 10 and len(refused) == 5 and refused[0].retry_after
+    assert bobs == 3000 and 0 < most <= 2

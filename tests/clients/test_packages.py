@@ -19,6 +19,7 @@ from aerogram.jsontext import dumps, loads
 from aerogram.state import file_lock
 from client_script import follow
 from node_packages import node_and_package
+from programs import quick_command
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache"
@@ -53,13 +54,15 @@ def structured_of(result: Any) -> str:
 
 
 async def test_the_client_of_fastmcp() -> None:
-    async with fastmcp.Client(StdioTransport(sys.executable, [SERVER], keep_alive=False)) as client:
+    program, *words = quick_command(SERVER)
+    async with fastmcp.Client(StdioTransport(program, words, keep_alive=False)) as client:
         for reads in (text_of, structured_of):
             assert await play(client.call_tool_mcp, reads) == CALLS
 
 
 async def test_the_client_of_the_sdk() -> None:
-    async with mcp.Client(mcp.StdioServerParameters(command=sys.executable, args=[SERVER])) as client:
+    program, *words = quick_command(SERVER)
+    async with mcp.Client(mcp.StdioServerParameters(command=program, args=words)) as client:
         for reads in (text_of, structured_of):
             assert await play(client.call_tool, reads) == CALLS
 
@@ -106,7 +109,8 @@ async def test_an_agent_of_pydantic_ai() -> None:
         calls.append(call)
         return ModelResponse(parts=[ToolCallPart(*call)])
 
-    toolset = MCPToolset(StdioTransport(sys.executable, [SERVER], keep_alive=False), max_retries=3, init_timeout=60)
+    program, *words = quick_command(SERVER)
+    toolset = MCPToolset(StdioTransport(program, words, keep_alive=False), max_retries=3, init_timeout=60)
     async with Agent(FunctionModel(model), toolsets=[toolset]) as agent:
         assert (await agent.run("Read the plan")).output == "done"
     assert len(calls) == CALLS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from node_packages import node_and_package
+from programs import quick_command
 
 FOLDER = "conformance"
 """Its own folder: npm removes from a folder what it was not just asked for."""
@@ -49,9 +49,9 @@ class Suite:
         if (framework, state) not in self.addresses:
             if state == "before":
                 before = ["--quiet", "--listen", "0", self.address(framework, "off")]
-                started = _started([sys.executable, "-m", "aerogram", "wrap", *before], "stderr")
+                started = _started(quick_command("-m", "aerogram", "wrap", *before), "stderr")
             else:
-                started = _started([sys.executable, str(SERVER), framework, state], "stdout")
+                started = _started(quick_command(str(SERVER), framework, state), "stdout")
             self.addresses[framework, state] = self.running.enter_context(started)
         return self.addresses[framework, state]
 

@@ -4,7 +4,9 @@ A row in `requirements/*.toml` has an id, the document it comes from (`also` nam
 the promise in one sentence, and the test that proves it. Where a client could see the promise and that test stops at
 the codec, `wire` names one that looks at what clients receive from servers of each framework. A promise that is not
 built yet has `test = "open"` and the `part` of the project that will keep it. `ruling` records what was decided where a
-document contradicts itself or promises what cannot be. Any further member is a column that row-driven tests read.
+document contradicts itself or promises what cannot be. `feature` says where a promise is kept, as `module:owner`, for
+the check by mutants, which goes by the words of the row otherwise. Any further member is a column that row-driven
+tests read.
 
 Run this file to write `docs/requirements.md` anew.
 """
@@ -57,6 +59,7 @@ class Requirement:
     part: str | None
     also: str | None
     ruling: str | None
+    feature: list[str] | None
     columns: Mapping[str, Any]
 
     @property
@@ -108,10 +111,8 @@ def page() -> str:
 
 
 def _requirement(row: dict[str, Any]) -> Requirement:
-    named = {
-        name: row.pop(name, None) for name in ("id", "document", "promise", "test", "wire", "part", "also", "ruling")
-    }
-    return Requirement(columns=row, **named)
+    named = ("id", "document", "promise", "test", "wire", "part", "also", "ruling", "feature")
+    return Requirement(**{name: row.pop(name, None) for name in named}, columns=row)
 
 
 def _counts() -> list[str]:

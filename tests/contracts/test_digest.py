@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -122,6 +123,7 @@ def test_snippet_field(row: Requirement) -> None:
 
 def test_the_query_hash_depends_on_the_query_alone() -> None:
     """Two sources digested for one question share the hash, two questions do not."""
+    assert re.fullmatch("[0-9a-f]{8}", query_hash(QUERY))
     other = read(STORY[::-1], kind="plain")
     assert digested().query_hash == digest_text(other, QUERY).query_hash == query_hash(QUERY)
     assert digest_text(story(), "What of the rope?").query_hash != query_hash(QUERY)

@@ -17,8 +17,10 @@ import pytest
 from pydantic import BaseModel
 
 import aerogram
+from aerogram.cursor import Cursors
 from aerogram.dialects import knowledge_v1, response_v2, standard_v2
 from aerogram.errors import ContractError
+from aerogram.shape.pages import Pager
 from contracts.document_examples import CLASSES, FOLDER, Example, example, examples
 
 envelopes = [one for one in examples() if one.form == "envelope"]
@@ -155,6 +157,9 @@ def test_the_cursors_of_the_documents_are_base64_of_json() -> None:
     shown = [example("knowledge-envelope").body()["pagination"], example("guide-meta").body()["meta"]["pagination"]]
     for pagination in shown:
         assert set(json.loads(base64.b64decode(pagination["cursor"]))) <= documented
+    pager = Pager(Cursors(), "semantic_search", {"query": "JWT"}, "metadata", documented=True)
+    ours = json.loads(base64.urlsafe_b64decode(pager.seal(10, size=10) + "=="))
+    assert (ours["offset"], ours["response_mode"]) == (10, "metadata") and documented <= set(ours)
 
 
 # --- code of the response-v2 documents -----------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_envelope_member(row: Requirement) -> None:
     body = DIALECT.encode(reply([{"chunk_id": 123, "hybrid_score": 0.85, "rank": 1}], page=page))
     assert body[row["key"]] == whole()[row["key"]]
     model = MCPResponseEnvelope[Any].model_validate(whole())
-    held = getattr(model, row["key"].lstrip("_"))
+    held = getattr(model, row["key"])
     dumped = json.loads(model.model_dump_json(by_alias=True, exclude_none=True))
     assert held is not None and dumped[row["key"]] == whole()[row["key"]]
 
@@ -129,6 +129,7 @@ def test_the_models_are_annotated_throughout() -> None:
     for model in (*models, ExecutionContext, ResponseWarning, SearchResultFull, SearchResultPreview, SearchRequest):
         for field in model.model_fields.values():
             assert field.annotation not in (None, Any, object)
+    assert list(SearchRequest.model_fields) == list(example("knowledge-request-schema").value()["properties"])
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------

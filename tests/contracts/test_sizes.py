@@ -9,6 +9,7 @@ import aerogram
 from aerogram import Reply, Telemetry
 from aerogram.channels import Sizer
 from aerogram.shape.fit import fit
+from aerogram.shape.records import SEARCH_RESULT
 from aerogram.tokens import find_counter
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
@@ -125,12 +126,12 @@ def test_left_out_results_warn() -> None:
 
 
 def typical(name: str) -> dict[str, Any]:
-    """Return an example row with a whole snippet, or a whole chunk of its stated size, in place of the elided one."""
-    row = dict(example(name).value())
-    if "chunk_snippet" in row:
-        row["chunk_snippet"] = (PROSE * 9)[:200]
-    if "chunk_text" in row:
-        row["chunk_text"] = PROSE * (row["chunk_token_count"] // TOKENS.count(PROSE))
+    """Return a chunk of the size that the examples state as a mode shows it, with the fields of its example."""
+    chunk = dict(example("knowledge-search-full").value())
+    chunk["chunk_text"] = PROSE * (chunk["chunk_token_count"] // TOKENS.count(PROSE))
+    mode = name.rpartition("-")[2]
+    row = SEARCH_RESULT.show(chunk, "ids_only" if mode == "ids" else mode)
+    assert set(row) == set(example(name).value())
     return row
 
 

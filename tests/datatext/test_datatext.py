@@ -105,3 +105,21 @@ def test_an_object_that_says_a_thing_twice_stays_a_text():
 def test_what_nobody_can_read_stays_a_text_or_is_data(text):
     found = read_data([text])
     assert found is None or isinstance(found.value, (dict, list))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"a": 0.1234567890123456789012345, "b": "0.12345678901234568"}, {"a": 1.5}]',
+        '{"a":3.3333333333333333,"b":[12345678901234567.5,-0.10000000000000000001]}',
+        '{"a": 1.0000000000000000000001e30}\n{"a": 123456789012345678901234567890}',
+    ],
+)
+def test_numbers_are_written_with_all_their_digits(text):
+    held = read_data([text])
+    assert held.write(held.value) == text
+
+
+def test_numbers_that_are_one_float_and_written_in_two_ways_leave_a_text_a_text():
+    assert read_data(['[{"a": 0.3000000000000000000001}, {"a": 0.3}]']) is None
+    assert read_data(['[{"a": 1.0000000000000000000001e30}, {"a": 1e30}]']) is None

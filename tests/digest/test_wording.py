@@ -100,3 +100,13 @@ def test_the_reply_of_a_tool_is_checked_in_any_dialect(tmp_path, ferry, name):
 def run(where, payload, *options):
     words = ["verify", "-", "--source", "a.txt", *options]
     return run_program(words, cwd=where, input=payload.to_json(), text=True)
+
+
+def test_a_sentence_of_many_clauses_is_looked_for_in_few_steps():
+    text = read("# Boats\n\n" + "a, " * 300 + "end.\n\nThe ferry costs four crowns.\n", kind="markdown")
+    digest = digest_text(text, "What does the ferry cost?")
+    for count in (60, 250):
+        found = verify(digest.model_copy(update={"summary": "a, " * count + "zzz"}), text)
+        assert [one.field for one in found.unfound] == ["summary"]
+    run_on = digest.model_copy(update={"summary": "a, " * 40 + "The ferry costs four crowns."})
+    assert verify(run_on, text).unfound == ()

@@ -16,7 +16,7 @@ import typer
 from aerogram.cli.program import program
 from aerogram.codes import KINDS, TABLE, WARNINGS
 from aerogram.dialects import NAMES
-from programs import run_program
+from programs import quick_command, run_program
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -45,9 +45,8 @@ def test_the_programs_of_a_page_run(page, tmp_path):
     """In order, in one namespace, in an empty folder, in a process of their own, with warnings as errors."""
     script = tmp_path / f"page_{page.stem}.py"  # a page may be called like a package
     script.write_text(programs(page), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script.name], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    command = quick_command("-W", "error", script.name)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

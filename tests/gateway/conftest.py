@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client import session
 from mcp.client.stdio import stdio_client
 
+from programs import quick_command
+
 session.DISCOVER_TIMEOUT_SECONDS = 120.0  # on a busy machine a client would take a server for one of the older kind
 
 BEHIND = Path(__file__).with_name("behind.py")
@@ -23,14 +24,14 @@ PAIRS = [("legacy", "legacy"), ("legacy", "modern"), ("auto", "legacy"), ("auto"
 
 
 def behind(era: str = "both", *more: str) -> list[str]:
-    return [sys.executable, str(BEHIND), era, *more]
+    return quick_command(str(BEHIND), era, *more)
 
 
 def gateway(*arguments: str, **environment: str) -> StdioServerParameters:
     """A gateway as a client starts it."""
     state = {"AEROGRAM_STATE": os.environ["AEROGRAM_STATE"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    words = ["-m", "aerogram", "wrap", *arguments]
-    return StdioServerParameters(command=sys.executable, args=words, env={**state, **environment})
+    program, *words = quick_command("-m", "aerogram", "wrap", *arguments)
+    return StdioServerParameters(command=program, args=words, env={**state, **environment})
 
 
 class Person:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import tomllib
 
 import pytest
@@ -39,7 +40,7 @@ def test_each_server_is_wrapped_and_comes_back_byte_for_byte(aerogram, file):  #
     done = aerogram("wrap", "--config", str(file), "--for", "claude-code", "--yes")
     assert done.returncode == 0 and b"git, far: wrapped" in done.stderr
     git, far, odd = servers(file).values()
-    assert git["args"][2:] == ["wrap", "--budget", "claude-code", "--env", "GIT_TOKEN", "--", "uvx", "mcp-server-git"]
+    assert git["args"][3:] == ["wrap", "--budget", "claude-code", "--env", "GIT_TOKEN", "--", "uvx", "mcp-server-git"]
     assert far["args"][-1] == "https://mcp.example.com/mcp" and "Bearer abc" not in far["args"]
     assert far["env"] == {"AEROGRAM_HEADER_1": "Bearer abc"} and "headers" not in far
     assert odd == {"disabled": True} and json.loads(file.read_text())["note"] == "keep me"
@@ -266,3 +267,29 @@ def test_a_wrong_setting_is_named(aerogram, settings, change, complaint):  # noq
     settings.write_text(settings.read_text().replace(*change))
     done = aerogram("wrap", "--settings", str(settings), "--check")
     assert done.returncode == 1 and complaint in done.stderr.decode()
+
+
+def test_what_is_written_imports_nothing_from_the_folder_that_a_client_starts_it_in(aerogram, tmp_path):  # noqa: F811
+    path = tmp_path / ".mcp.json"
+    behind_it = behind("legacy")
+    path.write_text(json.dumps({"mcpServers": {"one": {"command": behind_it[0], "args": behind_it[1:]}}}))
+    assert aerogram("wrap", "--config", str(path), "--for", "claude-code", "--yes").returncode == 0
+    (tmp_path / "anyio.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    entry = servers(path)["one"]
+    subprocess.run([entry["command"], *entry["args"]], cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=60, check=False)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_dotted_keys_are_changed_or_named_and_an_entry_that_is_none_is_left_alone(aerogram, tmp_path):  # noqa: F811
+    path = tmp_path / "config.toml"
+    text = 'mcp_servers.h.url = "https://x/mcp"\nmcp_servers.h.bearer_token_env_var = "TOK"\n'
+    path.write_text(text)
+    done = aerogram("wrap", "--config", str(path), "--for", "codex", "--yes")
+    assert b"internal error" not in done.stderr
+    if done.returncode:
+        assert path.read_text() == text and b"[mcp_servers.h]" in done.stderr
+    else:
+        assert tomllib.loads(path.read_text())["mcp_servers"]["h"]["args"][-1] == "https://x/mcp"
+    odd = tmp_path / ".mcp.json"
+    odd.write_text('{"mcpServers": {"one": {"command": "x", "args": "notalist"}}}')
+    assert b"no server" in aerogram("wrap", "--config", str(odd), "--for", "claude-code", "--yes").stderr

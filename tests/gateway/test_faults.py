@@ -13,9 +13,10 @@ import anyio
 import pytest
 
 from balancer import wait_for
-from gateway.conftest import behind, connect, gateway
+from gateway.conftest import BEHIND, behind, connect, gateway
 from gateway.test_tasks import ENVELOPE
 from gateway.test_wire import Wire
+from programs import PROGRAM
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -121,7 +122,7 @@ async def test_a_server_that_stands_still_is_ended_and_started_again(tmp_path):
 
 
 def _run_behind():
-    return f"runpy.run_path({behind()[1]!r}, run_name='__main__')"
+    return f"runpy.run_path({str(BEHIND)!r}, run_name='__main__')"
 
 
 def test_a_command_that_is_not_there_is_told():
@@ -203,8 +204,10 @@ async def test_a_server_that_a_new_question_ends_is_asked_in_the_old_way():
 
 async def test_a_reply_is_sent_although_nothing_more_can_be_written(tmp_path):
     """No file may grow beyond four kilobytes, as on a disk that is full; what cannot be kept is not promised."""
-    server = gateway("--budget", "2000", "--", *behind(), AEROGRAM_STATE=str(tmp_path))
-    bounded = ["-c", 'ulimit -f 4; exec "$@"', "bash", server.command, *server.args]
+    # what is compiled under such a limit would be cut off as well, and break whatever loads it next
+    server = gateway(AEROGRAM_STATE=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
+    words = [*PROGRAM, "wrap", "--budget", "2000", "--", *behind()]  # a process of its own has such a limit
+    bounded = ["-c", 'ulimit -f 4; exec "$@"', "bash", *words]
     server = server.model_copy(update={"command": "bash", "args": bounded})
     async with connect(server, "legacy") as client:
         result = await client.call_tool("rows", {})

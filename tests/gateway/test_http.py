@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import json
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from mcp import Client
 from gateway.conftest import Person, behind, connect, gateway
 from gateway.test_distrust import ODD
 from gateway.test_wire import Wire
+from programs import quick_command
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -47,7 +47,7 @@ def elsewhere(request):
 @pytest.fixture(scope="module")
 def listening():
     """A gateway at an address."""
-    words = [sys.executable, "-m", "aerogram", "wrap", "--budget", "2000", "--listen", "0", "--", *behind("legacy")]
+    words = quick_command("-m", "aerogram", "wrap", "--budget", "2000", "--listen", "0", "--", *behind("legacy"))
     with running(words, "stderr") as url:
         yield url
 
@@ -85,7 +85,7 @@ async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own
 
 async def test_a_client_hears_of_what_it_has_asked_for_alone():
     """Neither of the other's resources nor of its calls; and nobody can take a subscription from somebody else."""
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *ODD]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
     with running(words, "stderr") as url:
         ada, bob = Person(), Person()
         async with silent(url, ada) as first, silent(url, bob) as second:
@@ -114,7 +114,7 @@ async def test_one_gateway_serves_the_servers_of_a_file(tmp_path):
     file.write_text(
         "".join(f"[servers.{name}]\ncommand = {json.dumps(behind(name))}\n" for name in ("legacy", "modern"))
     )
-    words = [sys.executable, "-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0"]
+    words = quick_command("-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0")
     with running(words, "stderr") as url:
         for name in ("legacy", "modern"):
             async with connect(url.replace("legacy", name), "auto") as client:
@@ -131,7 +131,7 @@ async def test_pages_of_strangers_are_refused(listening, header):
 
 
 def test_it_listens_on_this_machine_alone():
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0.0.0.0:0", "--", "true"]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0.0.0.0:0", "--", "true")
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1 and "this machine alone" in done.stderr
 

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from aerogram.fastmcp import install as install_fastmcp
 from aerogram.mcp import install as install_sdk
+from programs import quick_command
 from tool_servers import taking_long
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -127,7 +128,8 @@ server.run(show_banner=False)
 async def test_a_server_over_stdio_lives_on(tmp_path):
     script = tmp_path / "server.py"
     script.write_text(PROGRAM)
-    async with fastmcp.Client(StdioTransport(sys.executable, [str(script)])) as client:
+    program, *words = quick_command(str(script))
+    async with fastmcp.Client(StdioTransport(program, words)) as client:
         result = await client.call_tool("vain", {}, raise_on_error=False)
         assert result.structured_content["data"]["error_code"] == "INTERNAL_ERROR"
         assert (await client.call_tool("fine", {})).structured_content["data"] == {"id": 1}

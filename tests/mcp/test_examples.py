@@ -1,6 +1,5 @@
 """The example programs, run as programs: a paged, budgeted, negotiated reply, and an error to act on."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,17 @@ from mcp.client import advertise
 
 from aerogram import read, validate
 from aerogram._mcp.negotiation import EXTENSION
+from programs import quick_command
 from tool_servers import talk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def program(framework):
-    path = str(EXAMPLES / f"tasks_{framework}.py")
+    program, *words = quick_command(str(EXAMPLES / f"tasks_{framework}.py"))
     if framework == "fastmcp":
-        return StdioTransport(sys.executable, [path], keep_alive=False)
-    return StdioServerParameters(command=sys.executable, args=[path])
+        return StdioTransport(program, words, keep_alive=False)
+    return StdioServerParameters(command=program, args=words)
 
 
 @pytest.mark.parametrize("framework", ["fastmcp", "sdk"])

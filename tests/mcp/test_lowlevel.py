@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from aerogram.client import AsyncClient
 from aerogram.errors import InvalidReply
 from aerogram.tokens import best_counter
 from low_level_server import PIXEL, REPORT, ROWS, build, call_tool, list_tools
+from programs import quick_command
 
 SCRIPT = Path(__file__).parents[1] / "low_level_server.py"
 COUNT = best_counter().count
@@ -24,7 +24,7 @@ COUNT = best_counter().count
 
 @pytest.fixture(scope="module")
 def url():
-    served = subprocess.Popen([sys.executable, str(SCRIPT), "http"], stdout=subprocess.PIPE, text=True)
+    served = subprocess.Popen(quick_command(str(SCRIPT), "http"), stdout=subprocess.PIPE, text=True)
     try:
         yield served.stdout.readline().strip()
     finally:
@@ -69,7 +69,8 @@ async def converse(client):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_stdio_what_is_raised_is_told_as_the_sdk_tells_it(mode):
-    async with talk(StdioServerParameters(command=sys.executable, args=[str(SCRIPT), "stdio"]), mode) as client:
+    program, *words = quick_command(str(SCRIPT), "stdio")
+    async with talk(StdioServerParameters(command=program, args=words), mode) as client:
         await converse(client)
         failed = await client.call_tool("fail", {})
         assert failed.is_error and text_of(failed).startswith("the printer in …/third is on fire\nerror: TOOL_ERROR")

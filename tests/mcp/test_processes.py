@@ -1,7 +1,6 @@
 """Real servers: over stdio and over HTTP, with the official clients, in both eras."""
 
 import subprocess
-import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from fastmcp.client.transports import StdioTransport
 from mcp import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from programs import quick_command
 from tool_servers import ROWS, talk
 
 SCRIPT = Path(__file__).parents[1] / "tool_servers.py"
@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).parents[1] / "tool_servers.py"
 @pytest.fixture(scope="module", params=["fastmcp", "sdk"])
 def served(request):
     """A server of a framework over HTTP: the framework and the URL."""
-    command = [sys.executable, str(SCRIPT), request.param, "http"]
+    command = quick_command(str(SCRIPT), request.param, "http")
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield request.param, server.stdout.readline().strip()
@@ -30,11 +30,11 @@ def served(request):
 
 @asynccontextmanager
 async def over_stdio(framework, mode):
-    arguments = [str(SCRIPT), framework, "stdio"]
+    program, *arguments = quick_command(str(SCRIPT), framework, "stdio")
     if framework == "fastmcp":
-        target = StdioTransport(sys.executable, arguments, keep_alive=False)
+        target = StdioTransport(program, arguments, keep_alive=False)
     else:
-        target = StdioServerParameters(command=sys.executable, args=arguments)
+        target = StdioServerParameters(command=program, args=arguments)
     async with talk(framework, target, mode) as server:
         yield server
 

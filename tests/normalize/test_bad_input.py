@@ -8,6 +8,7 @@ import collections
 import gc
 import itertools
 import logging
+import os
 import threading
 import time
 import tracemalloc
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pydantic
 import pytest
 
-from aerogram.errors import TokenLimitExceeded
+from aerogram.errors import NotFound, TokenLimitExceeded
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result, settle
 from aerogram.normalize.walk import UnreadableValue, Walk
 
@@ -483,6 +484,16 @@ def test_a_device_that_never_ends_is_refused_before_it_fills_the_memory():
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
         tracemalloc.stop()
+
+
+def test_the_end_of_a_pipe_is_not_waited_for(tmp_path):
+    """Neither by its name, nor opened."""
+    os.mkfifo(tmp_path / "pipe")
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as opened, os.fdopen(writer, "wb"):
+        for value in (tmp_path / "pipe", opened, Path("/dev/zero")):
+            with pytest.raises(NotFound, match="not a regular file"):
+                normalize_resource_payload("a://b", None, value)
 
 
 def test_a_file_is_its_lines(tmp_path):

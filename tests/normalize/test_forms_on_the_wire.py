@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import jsonschema_rs
 import pytest
 
 from normalize.forms_table import ABSENT, ROWS, Row, texts_of
+from programs import quick_command
 
 TESTS = str(Path(__file__).parents[1])
 VERSIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
@@ -23,7 +23,7 @@ class RawClient:
     """Lines of JSON to a process and back; nothing of any SDK."""
 
     def __init__(self) -> None:
-        command, environment = [sys.executable, "-m", "normalize.wire_server"], {**os.environ, "PYTHONPATH": TESTS}
+        command, environment = quick_command("-m", "normalize.wire_server"), {**os.environ, "PYTHONPATH": TESTS}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.count = 0
         self.schemas: dict[str, dict[str, Any]] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from mcp.types import CallToolResult
 from aerogram.normalize import Policy, normalize_tool_result, settle
 from normalize.forms_table import ABSENT, ROWS
 from normalize.wire_server import RESOURCES
+from programs import quick_command
 
 MODULE = ["-m", "normalize.wire_server"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -30,7 +30,8 @@ async def test_mcp_client_accepts_every_result_and_reads_every_resource(mode: st
     """Over a real process: it validates each result against the advertised schema; several contents of a resource
     keep their own URIs, and each is text or a blob of the documented type.
     """
-    parameters = mcp.StdioServerParameters(command=sys.executable, args=MODULE, env=ENVIRONMENT)
+    program, *words = quick_command(*MODULE)
+    parameters = mcp.StdioServerParameters(command=program, args=words, env=ENVIRONMENT)
     async with mcp.Client(parameters, mode=mode) as client:
         await client.list_tools()
         for place, row in enumerate(ROWS):
@@ -54,7 +55,8 @@ async def test_mcp_client_accepts_every_result_and_reads_every_resource(mode: st
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_fastmcp_client_accepts_every_result(mode: str):
     """Over a real process, in both eras."""
-    async with fastmcp.Client(StdioTransport(sys.executable, MODULE, env=ENVIRONMENT), mode=mode) as client:
+    program, *words = quick_command(*MODULE)
+    async with fastmcp.Client(StdioTransport(program, words, env=ENVIRONMENT), mode=mode) as client:
         for place, row in enumerate(ROWS):
             result = await client.call_tool_mcp(f"annotated-{place}", {})
             assert result.is_error is row.is_error, row.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import mcp
@@ -11,6 +10,7 @@ import pytest
 
 from aerogram.normalize import normalize_resource_payload
 from normalize.resource_server import RESOURCES
+from programs import quick_command
 
 TESTS = Path(__file__).parents[1]
 
@@ -19,9 +19,9 @@ TESTS = Path(__file__).parents[1]
 @pytest.mark.parametrize("framework", ["fastmcp", "sdk"])
 async def test_contents_keep_what_they_say_and_get_the_mime_type_they_do_not(framework: str, mode: str):
     """The declared one, else the one of what they hold; their own URIs and `_meta` arrive; a whole result is left."""
-    command = [str(TESTS / "normalize" / "resource_server.py"), framework]
+    program, *words = quick_command(str(TESTS / "normalize" / "resource_server.py"), framework)
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    parameters = mcp.StdioServerParameters(command=sys.executable, args=command, env=environment)
+    parameters = mcp.StdioServerParameters(command=program, args=words, env=environment)
     async with mcp.Client(parameters, mode=mode) as client:
         for uri, (_, _, expected) in RESOURCES.items():
             result = await client.read_resource(uri)

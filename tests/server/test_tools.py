@@ -16,6 +16,7 @@ from aerogram._mcp.negotiation import EXTENSION
 from aerogram.client import AsyncClient
 from aerogram.digest import payload_of, verify
 from aerogram.tokens import Budget
+from programs import quick_command
 from serving import clean_environment, command
 from tool_servers import Talk, talk
 
@@ -27,7 +28,7 @@ both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 @asynccontextmanager
 async def over_stdio(framework, mode, index):
-    program, *arguments = command(index, "--stdio")
+    program, *arguments = command(index, "--stdio", program=quick_command("-m", "aerogram"))
     environment = clean_environment(index)
     if framework == "fastmcp":
         target = StdioTransport(program, arguments, env=environment, keep_alive=False)
@@ -214,6 +215,10 @@ async def test_an_unknown_tool_is_a_protocol_error(served):
         (b'{"jsonrpc": "2.0"}', -32600),
         (b'{"jsonrpc":"2.0","id":1,"params":{}}', -32600),
         (b'{"jsonrpc":"1.0","id":1,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600),
+        (b'{"jsonrpc":"2.0","method":"tools/list","id" : true}', -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","\\u0069d":{},"method":"ping"}', -32600),
     ],
 )
 def test_malformed_requests_get_an_error_of_one_line_and_no_crash(served, http, body, code):

@@ -466,3 +466,19 @@ def test_a_failure_keeps_its_code_at_any_budget() -> None:
     fitted = fit(Reply.failed("NOT_FOUND", "No such thing. " * 200), 5, measure=SIZER).reply
     assert fitted.problem is not None
     assert fitted.problem.code == "NOT_FOUND"
+
+
+def tree_of(depth: int, width: int) -> dict[str, Any]:
+    branches = {f"branch-{n}": tree_of(depth - 1, width) for n in range(width)} if depth else {}
+    return {"version": f"{depth}.0", "text": WORDS, **branches}
+
+
+@pytest.mark.parametrize(("depth", "width"), [(9, 2), (4, 5), (180, 1)])
+def test_a_tree_is_shown_from_its_root_and_loses_its_deepest_branches(depth: int, width: int) -> None:
+    whole = {"name": "app", "tree": tree_of(depth, width)}
+    fitted, leftovers, _ = fit(Reply.ok(whole), 1_000, measure=SIZER, retrieve="retrieve")
+    assert fitted.problem is None and 600 < SIZER(fitted) <= 1_000
+    shown = fitted.data["tree"]
+    assert shown["version"] == f"{depth}.0" and shown["branch-0"]["version"] == f"{depth - 1}.0"
+    assert leftovers[0].content.value() == whole
+    assert re.search(r"retrieve\(hash='\w+', path='/tree/branch", fitted.notices[-1].message)

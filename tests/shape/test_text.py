@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.shape.text import clip, missing_after, page_end, whole_characters
+from aerogram.shape.shrink import cuts_between
+from aerogram.shape.text import clip, page_end, whole_characters
 
 FAMILY = "👩‍👩‍👧‍👦"
 FLAGS = "🇫🇷🇯🇵🇩🇪"
@@ -87,8 +88,12 @@ def test_a_page_ends_after_a_line_a_sentence_or_a_word_and_loses_nothing(text: s
     assert text[: page_end(text, at)] == end
 
 
-def test_what_a_text_itself_says_is_missing_is_not_what_is():
-    text = "word [+12 chars] " * 300
-    for limit in range(100, 140):
-        clipped = clip(text, limit)
-        assert len(text) - missing_after(clipped) == len(clipped.rpartition("…")[0])
+def test_what_a_text_itself_says_is_missing_is_not_what_is() -> None:
+    text = "word… [+12 chars] " * 300
+    fenced = f"<untrusted-0123456789ab>\n{text}\n</untrusted-0123456789ab>"
+    for whole in (text, fenced):
+        for limit in range(100, 140):
+            clipped = clip(whole, limit)
+            (cut,) = cuts_between(whole, clipped)
+            assert clipped[cut.shown :].startswith("… [+") and clipped[: cut.shown] == whole[: cut.shown]
+            assert cut.shown == clipped.rfind("…")

@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ import httpx
 import mcp_types
 
 from aerogram._mcp.negotiation import EXTENSION
+from programs import quick_command
 from tool_servers import Talk, talk
 from wire import knowledge_v1_handlers, normalization_handlers, response_v2_handlers, standard_v2_handlers
 
@@ -49,7 +49,7 @@ class Recordings:
         for one in TOOLS if framework in TOOLS else ROUTES:  # both at once, since loading a framework takes longest
             if one not in self._processes:
                 environment = {**os.environ, "AEROGRAM_STATE": str(self._state / one)}
-                command = [sys.executable, str(PROGRAM), one]
+                command = quick_command(str(PROGRAM), one)
                 self._processes[one] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         if framework not in self._addresses:
             self._addresses[framework] = json.loads(self._processes[framework].stdout.readline())

@@ -48,7 +48,12 @@ def main(arguments: list[str] | None = None) -> int:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", metavar="PREFIX", help="only requirements whose id begins so", default="")
+    parser.add_argument(
+        "--only",
+        metavar="PREFIX",
+        help="only requirements whose id begins so, or with one of several, after commas",
+        default="",
+    )
     parser.add_argument("--lot", metavar="N", type=int, help="only N requirements that are not known to survive")
     parser.add_argument("--seed", default="0", help="decides the lot, and the choice among equal mutants")
     parser.add_argument("--tries", type=int, default=MOST_TRIED, help="how many mutants may survive a requirement")
@@ -63,7 +68,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def select(tree: Tree, given: argparse.Namespace) -> list[Requirement]:
     """Return the requirements that are asked for."""
-    found = [one for one in tree.requirements if one.id.startswith(given.only)]
+    found = [one for one in tree.requirements if one.id.startswith(tuple(given.only.split(",")))]
     if given.lot is None:
         return found
     listed = survivors(tree)

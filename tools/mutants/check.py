@@ -71,7 +71,7 @@ class Check:
         return result is not None
 
     def _made_from(self, requirement: Requirement) -> str:
-        row = f"{requirement.test} {requirement.promise} {dict(requirement.columns)}"
+        row = f"{requirement.test} {requirement.promise} {dict(requirement.columns)} {requirement.features}"
         return f"{row} {self.tree.test_hashes[requirement.file]} {self.seed} {self.most_tried} {TOOL}"
 
     def _try(

@@ -4,7 +4,8 @@ A mutant is eligible where the test executes its statement, uses its definition 
 eligible, a place that few tests use counts, and so do the words that the mutant shares with the row: with its columns
 most, with its promise less, each word by how rare it is among all rows. A function or model that the test calls by
 its name, whose module has the name of the test file, or that is called like words of the promise, counts more than
-what lies behind it. Chance, from a seed and the requirement's id, decides among equals.
+what lies behind it. A row may name the place of its feature, and then only that is changed. Chance, from a seed and
+the requirement's id, decides among equals.
 """
 
 from __future__ import annotations
@@ -96,9 +97,18 @@ class Choice:
         scored = [
             (self._score(one, row, users) + self._score_of_name(one, row, named, requirement.file), one)
             for one, users in self._eligible(requirement)
+            if not requirement.features or self._is_of(one, requirement.features)
         ]
         scored.sort(key=lambda pair: (-pair[0], pair[1].path, pair[1].start, pair[1].new))
         return [(score + chance.uniform(0, CHANCE), one) for score, one in scored[:POOL]]
+
+    def _is_of(self, mutant: Mutant, features: Iterable[str]) -> bool:
+        """Whether a mutant stands in one of the places that a row names."""
+        module, owner = self.tree.modules.get(mutant.path, mutant.path), mutant.place.owner
+        for name, place, text in (f"{one}::".split(":")[:3] for one in features):
+            if name == module and f"{owner}.".startswith(f"{place}.") and text in mutant.about:
+                return True
+        return False
 
     def _eligible(self, requirement: Requirement) -> Iterable[tuple[Mutant, int]]:
         """Every mutant that the test can meet, with the number of tests that can."""

@@ -19,17 +19,21 @@ PACKAGES = ("src/*", "packages/*/src/*")
 DATA = {".json", ".toml", ".ts"}
 MOST_DATA = 200_000
 OPEN = "open"
-NOT_COLUMNS = {"id", "document", "promise", "test", "wire", "part", "also", "ruling"}
+NOT_COLUMNS = {"id", "document", "promise", "test", "wire", "part", "also", "ruling", "feature"}
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """One promise, the test that proves it, and the further columns of its row."""
+    """One promise, the test that proves it, the further columns of its row, and where its feature is, if it says so.
+
+    A feature is `module:owner`, or `module:owner:text` for the places in it that are about a text.
+    """
 
     id: str
     promise: str
     test: str
     columns: Mapping[str, Any]
+    features: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
@@ -107,4 +111,4 @@ def _module_name(path: Path) -> str:
 
 def _requirement(row: dict[str, Any]) -> Requirement:
     columns = {name: value for name, value in row.items() if name not in NOT_COLUMNS}
-    return Requirement(row["id"], row["promise"], row["test"], columns)
+    return Requirement(row["id"], row["promise"], row["test"], columns, tuple(row.get("feature", ())))

@@ -249,7 +249,7 @@ class Knowledge:
         """A page of results, and the cursors that go on from inside it.
 
         `about` adds confidence, ranking and deduplication to each result (by default in full mode), `cite` the
-        citations (by default in preview and full mode); `method` is hybrid, vector or bm25.
+        citations (by default in preview and full mode, unless `fields` are chosen); `method` is hybrid, vector or bm25.
         """
         narrowed = Filters.of(filters)
         where = narrowed.as_json()
@@ -266,7 +266,7 @@ class Knowledge:
                 if withheld:
                     raise self.gate.refusal(withheld)
                 return ResumablePage(self._empty_reply(pager, narrowed, found))
-            cites = mode in _CITED if cite is None else cite
+            cites = mode in _CITED and not fields if cite is None else cite
             is_checked = cites or about or mode == "full"
             statuses: list[Status] = self._verify(chunks) if is_checked else ["verified"] * len(chunks)
             kind, shown = kind_for(mode, about), range(len(ranked.ids))[found.first : found.last]
@@ -282,7 +282,8 @@ class Knowledge:
             if cites:
                 said["citations"] = citations_of(chunks, statuses)
             reply = (Reply.partial if withheld else Reply.ok)(rows, notices=notices, **said)
-            return ResumablePage(reply, lambda count: _seal(pager, ranked, found.first + count), whole_rows=True)
+            resume = lambda count: _seal(pager, ranked, found.first + count)  # noqa: E731 - most replies fit
+            return ResumablePage(reply, resume, whole_rows=True, cites_unasked=not cite)
 
     def chunks(
         self, ids: Sequence[int], *, response_mode: str = "full", fields: Sequence[str] | None = None

@@ -92,5 +92,5 @@ class GatewayPage:
         """Show it in a browser, which must not write where the client reads."""
         nothing = subprocess.DEVNULL
         subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-m", "webbrowser", address], stdin=nothing, stdout=nothing, stderr=nothing
+            [sys.executable, "-P", "-m", "webbrowser", address], stdin=nothing, stdout=nothing, stderr=nothing
         )

@@ -258,6 +258,7 @@ class ReplyDraft(NamedTuple):
     so that one which could not end is refused before it begins; `rows` are all rows, where this path pages them.
     `whole_rows`: they stay whole and in their order; `is_archived`: they come from the archive. `leftovers` are to be
     archived, each whole and with what was shown of it. `source` is the text that the data was read from.
+    `is_too_large`: it is known that the data does not fit as it is.
     """
 
     reply: Reply[Any]
@@ -269,9 +270,11 @@ class ReplyDraft(NamedTuple):
     ahead: Ahead | None = None
     rows: Rows | None = None
     whole_rows: bool = False
+    cites_unasked: bool = False
     is_archived: bool = False
     leftovers: tuple[Leftover, ...] = ()
     source: str | None = None
+    is_too_large: bool = False
 
 
 # The path
@@ -442,6 +445,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
                 resume=outcome.resume,
                 ahead=outcome.ahead,
                 whole_rows=outcome.whole_rows,
+                cites_unasked=outcome.cites_unasked,
                 is_archived=outcome.is_archived,
             )
         kind = type(outcome)
@@ -772,6 +776,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         retrieve=contract.retrieve if contract.archive is not None else None,
         resume=draft.resume,
         whole_rows=draft.whole_rows or call.wants_whole_rows,
+        cites_unasked=draft.cites_unasked,
         ranked=call.is_ranked,
         facts=contract.facts.get(call.operation, ()),
         among=None if draft.rows is None else draft.rows.items,
@@ -781,7 +786,9 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         ahead=draft.ahead,
         is_near_told=not draft.is_archived,
         source=draft.source,
+        is_too_large=draft.is_too_large,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
+        echoes=contract.speaker.echoes,
     )
     if budget.counter.unit != "tokens":
         found = found._replace(reply=_with_count(found.reply, budget.room, 0))

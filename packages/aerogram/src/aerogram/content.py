@@ -20,7 +20,17 @@ import orjson
 from aerogram.errors import ContractError
 from aerogram.jsontext import check_data
 
-__all__ = ["DEAR_DIGITS", "LARGE", "Content", "Kind", "canonical_json", "read_json", "sha256_of", "short_digits"]
+__all__ = [
+    "DEAR_DIGITS",
+    "LARGE",
+    "LONG_DIGITS",
+    "Content",
+    "Kind",
+    "canonical_json",
+    "read_json",
+    "sha256_of",
+    "short_digits",
+]
 
 Kind: TypeAlias = Literal["json", "text", "bytes"]
 
@@ -46,7 +56,7 @@ _CANONICAL_WORDS: dict[str, Any] = {
     "allow_nan": False,
 }
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LONG = b"0" * 19  # orjson reads integers of more than 64 bits as floats
+LONG_DIGITS: Final = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 
 
 def canonical_json(value: Any) -> bytes:
@@ -70,7 +80,7 @@ def _with_large_integers(value: Any) -> bytes:
 
 def read_json(body: bytes) -> Any:
     """JSON that was written here, with every digit of large integers."""
-    return json.loads(body) if _LONG in body.translate(_DIGITS) else orjson.loads(body)
+    return json.loads(body) if LONG_DIGITS in body.translate(_DIGITS) else orjson.loads(body)
 
 
 def sha256_of(body: bytes) -> str:

@@ -17,13 +17,17 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from gc import get_referents, is_tracked
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from aerogram.content import read_json
+from aerogram.content import LONG_DIGITS
 from aerogram.errors import ContractError
+from aerogram.jsontext import STRICT as _READER
 from aerogram.jsontext import dumps
 
 __all__ = ["BETWEEN", "DataText", "read_data"]
@@ -46,14 +50,36 @@ _NAME: Final = re.compile(r"[^\W\d][\w .()/%#$€&+-]*")
 _INDENT: Final = re.compile(r"[\[{]\r?\n( +|\t)")
 _PYTHON: Final = re.compile(r"\s*\[?\{'")
 _TOKEN: Final = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|None|True|False""")
+_STRING_OR_NUMBER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
+_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
+_HALVES: Final = ("\\ud", "\\uD")
+_MOST_LEVELS: Final = 254
+_SURE_DIGITS: Final = 15
+"""So many digits of a number are in its float."""
+_LONG_SHAPES: Final = tuple(b"0" * before + b"." + b"0" * (16 - before) for before in range(1, 16))
+"""More digits than those, wherever their point is."""
+_LIKELY_SHAPES: Final = (b"00000.0", b".00000000000")
+"""One of these is in each of them."""
 _WORDS: Final = {"None": "null", "True": "true", "False": "false"}
 
 
 class DataText(NamedTuple):
-    """Data that was read from texts, and what writes such data as they were written."""
+    """Data that was read from texts, and what writes such data, or a part of it, as they were written.
+
+    `digits` are those of numbers that say more than a float holds, by what would be written for the float.
+    """
 
     value: Any
     write: Write
+    digits: Mapping[str, str] = MappingProxyType({})
+
+    def exactly(self) -> DataText:
+        """The same, written with all digits."""
+        return self._replace(write=_with_digits(self.write, self.digits)) if self.digits else self
+
+    def write_part(self, part: Any) -> str:
+        """A part of the data as compact JSON."""
+        return _with_digits(lambda value: dumps(value).decode(), self.digits)(part)
 
 
 def read_data(texts: Sequence[str]) -> DataText | None:
@@ -72,45 +98,76 @@ def read_data(texts: Sequence[str]) -> DataText | None:
 # JSON
 
 
-def _parse(text: str) -> Any:
-    """The object or array that a text is; None for anything else, and for one that says a thing twice."""
+def _parse(text: str, zeros: bytes | None = None) -> Any:
+    """The object or array that a text is; None for anything else, and where something in it would be lost."""
+    value = _load(text, zeros)
+    return None if value is None or _loses_something(text, value) else value
+
+
+def _load(text: str, zeros: bytes | None = None) -> Any:
+    """The object or array that a text is; None for anything else. `zeros` is the text with zeros for all digits."""
     try:
-        value = read_json(text.encode())
+        zeros = _put_zeros(text) if zeros is None else zeros
+        value = _READER.decode(text) if LONG_DIGITS in zeros else orjson.loads(text)
     except (ValueError, RecursionError):  # half a surrogate pair among them
         return None
     return value if isinstance(value, (dict, list)) and value else None
 
 
+def _put_zeros(text: str) -> bytes:
+    return text.encode().translate(_ZEROS)
+
+
 def _read_json(text: str) -> DataText | None:
-    value = _parse(text)
-    return None if value is None or _loses_something(text, value) else DataText(value, _json_writer(text))
+    try:
+        zeros = _put_zeros(text)
+    except UnicodeEncodeError:
+        return None
+    value = _parse(text, zeros)
+    digits = None if value is None else _find_long_numbers(text, zeros)
+    return None if digits is None else DataText(value, _json_writer(text), digits).exactly()
 
 
 def _loses_something(text: str, value: Any) -> bool:
     """Whether a value cannot be written as it stood there, such as two members of one name and numbers without end."""
     try:
-        written = _write(value)
-    except (ValueError, RecursionError):  # too deep, or a number that is too long
+        written = orjson.dumps(value)
+    except TypeError as error:  # the reader of longer integers has seen to names and to other numbers
+        may_be_half = any(_has_escape(text, half) for half in _HALVES)
+        return "64-bit" not in str(error) or _is_deep(value) or (may_be_half and not _is_whole(value))
+    nulls = written.count(b"null")
+    if nulls and nulls > text.count("null"):  # for what JSON has no number for
         return True
-    if written.count("null") > text.count("null"):  # for what JSON has no number for
-        return True
-    told, read = _count_names(text), _count_names(written)
+    spaced = text.count('" :')
+    told, read = text.count('":') + spaced, written.count(b'":') + (written.count(b'" :') if spaced else 0)
     if told > read:
         return True
-    is_unsure = told < read or "\\u0022" in text  # more space before a colon, or quotes that are written otherwise
+    is_unsure = told < read or _has_escape(
+        text, "\\u0022"
+    )  # more space before a colon, or quotes that are written otherwise
     return is_unsure and _has_pairs_twice(text)
 
 
-def _write(value: Any) -> str:
+def _has_escape(text: str, escape: str) -> bool:
+    return "\\" in text and escape in text  # to look for one character is much quicker
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value has more levels than can be written."""
+    level: Sequence[Any] = (value,)
+    for _ in range(_MOST_LEVELS):
+        level = [one for one in filter(is_tracked, get_referents(*level)) if isinstance(one, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _is_whole(value: Any) -> bool:
     try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # an integer beyond 64 bits, or more levels than it takes
-        return dumps(value).decode()
-
-
-def _count_names(text: str) -> int:
-    """How many names an object and all in it has; what looks like one inside of a text counts the same everywhere."""
-    return text.count('":') + text.count('" :')
+        dumps(value)
+    except ContractError:  # half a surrogate pair
+        return False
+    return True
 
 
 def _has_pairs_twice(text: str) -> bool:
@@ -126,7 +183,9 @@ def _has_pairs_twice(text: str) -> bool:
 
 def _json_writer(text: str, *others: str) -> Write:
     """What writes JSON as a text has it: in lines or not, with spaces or not, in letters or their numbers."""
-    is_escaped = any("\\u" in one for one in (text, *others)) and all(one.isascii() for one in (text, *others))
+    is_escaped = any(_has_escape(one, "\\u") for one in (text, *others)) and all(
+        one.isascii() for one in (text, *others)
+    )
     indent = _INDENT.match(text.lstrip())
     if indent is not None:
         width: Any = indent[1] if indent[1] == "\t" else len(indent[1])
@@ -147,11 +206,13 @@ def _read_lines(text: str) -> DataText | None:
     rows = []
     for line in lines:
         row = _parse(line) if line[:1] == "{" else None
-        if not isinstance(row, dict) or _loses_something(line, row):
+        if not isinstance(row, dict):
             return None
         rows.append(row)
-    write = _json_writer(lines[0], text)
-    return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))))
+    write, digits = _json_writer(lines[0], text), _find_long_numbers(text, _put_zeros(text))
+    if digits is None:
+        return None
+    return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))), digits).exactly()
 
 
 def _read_blocks(texts: Sequence[str]) -> DataText | None:
@@ -159,14 +220,42 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
     rows = [_parse(text) if text.lstrip()[:1] == "{" else None for text in texts]
     if not rows or not all(isinstance(row, dict) for row in rows):
         return None
-    if any(_loses_something(text, row) for text, row in zip(texts, rows, strict=True)):
+    together = "\n".join(texts)
+    write, digits = _json_writer(*texts), _find_long_numbers(together, _put_zeros(together))
+    if digits is None:
         return None
-    write = _json_writer(*texts)
-    return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))))
+    return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))), digits).exactly()
 
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+# Numbers that say more than a float holds
+
+
+def _find_long_numbers(text: str, zeros: bytes) -> Mapping[str, str] | None:
+    """Such numbers as they stand in JSON, by what would be written for their floats; None where two are one float."""
+    for shapes in ((b".",), _LIKELY_SHAPES, _LONG_SHAPES):  # the quickest to look for first
+        if not any(shape in zeros for shape in shapes):
+            return {}
+    numbers = {found[1] for found in _STRING_OR_NUMBER.finditer(text) if found[1] and not found[1].isdigit()}
+    rounded = [one for one in numbers if len(one) > _SURE_DIGITS and Decimal(one) != Decimal(repr(float(one)))]
+    found = {written: one for one in rounded for written in _spellings(one)}
+    is_clear = all(found[written] == one for one in numbers for written in _spellings(one) if written in found)
+    return found if is_clear else None
+
+
+def _spellings(number: str) -> set[str]:
+    value = float(number)
+    return {repr(value), orjson.dumps(value).decode()}
+
+
+def _with_digits(write: Write, digits: Mapping[str, str]) -> Write:
+    def replace(found: re.Match[str]) -> str:
+        return digits.get(found[0], found[0])
+
+    return lambda value: _STRING_OR_NUMBER.sub(replace, write(value))
 
 
 # Python
@@ -178,7 +267,7 @@ def _read_python(text: str) -> DataText | None:
         return None
     said = text.strip()
     for put_in_json in (_swap_quotes, _put_in_json):  # the first is quick, and right where no text has a quote in it
-        value = _parse(put_in_json(said))
+        value = _load(put_in_json(said))
         if value is not None and repr(value) == said:
             return DataText(value, repr)
     return None

@@ -165,7 +165,7 @@ def loads(text: str | bytes | bytearray | memoryview) -> Any:
     except UnicodeDecodeError as error:
         raise ContractError(f"the text is not UTF-8: byte {error.start} does not decode") from None
     try:
-        value = _DECODER.decode(decoded)
+        value = STRICT.decode(decoded)
     except json.JSONDecodeError as error:
         raise ContractError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -281,4 +281,4 @@ def _no_constant(name: str) -> NoReturn:
     raise ContractError(f"{name} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
+STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)

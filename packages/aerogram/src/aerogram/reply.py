@@ -483,7 +483,7 @@ class ResumablePage(NamedTuple):
     Where a walk begins, and all of its rows are at hand, `ahead` gives them. `max_tokens` is a size that the caller
     has asked the handler for. With `whole_rows`, its rows are what was asked for, and none is shown in less detail.
     `is_archived`: it was asked for as it was kept, so that no control shapes it once more. `spell` writes its data
-    as the text that it was read from.
+    as the text that it was read from. `cites_unasked`: where not all fits, its citations go first.
     """
 
     reply: Reply[Any]
@@ -493,6 +493,7 @@ class ResumablePage(NamedTuple):
     whole_rows: bool = False
     is_archived: bool = False
     spell: Callable[[Any], str] | None = None
+    cites_unasked: bool = False
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:

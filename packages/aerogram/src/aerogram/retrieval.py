@@ -132,11 +132,11 @@ async def retrieve(
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
     if asked.query is not None:
-        value = await run_query(value, asked.query)
+        value = await run_query(value, asked.query, principal=principal)
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
     is_part = bool(asked.path) or asked.query is not None
-    spell = None if held is None or is_part else held.write
+    spell = None if held is None else held.write if not is_part else held.write_part if held.digits else None
     if isinstance(value, dict) and not asked.as_text and asked.query is None and not fits(value):
         bulk = _bulk_of(value)
         if bulk is not None:  # its rows are what a reply has shown the first of

@@ -311,7 +311,7 @@ def _program() -> list[str]:
     """The program by its full name: a client that is started from a desktop knows no virtual environment."""
     here = Path(sys.executable)
     script = here.with_name("aerogram.exe" if sys.platform == "win32" else "aerogram")
-    return [str(script)] if script.is_file() else [str(here), "-m", "aerogram"]
+    return [str(script)] if script.is_file() else [str(here), "-P", "-m", "aerogram"]
 
 
 def _next_step(client: McpClient, entry: ServerEntry) -> str:

@@ -4,8 +4,11 @@
     {"id": …, "result": …}        an answer to one of the server's, passes
     what is no JSON               passes; the server says so (-32700)
     any other JSON                is refused: Invalid Request (-32600)
+    an id that is no text and     is refused likewise; the server would take the request for a notification, and
+    no whole number               never answer it
 
-A body that names a method is passed on unread, so that a good request costs nothing here.
+A body that names a method, and every id in which is a text or a whole number, is passed on unread, so that a good
+request costs next to nothing here.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ __all__ = ["MessageFilter"]
 INVALID_REQUEST: Final = -32600
 _ANSWERS: Final = ({"id", "result"}, {"id", "error"})
 _LIKELY: Final = re.compile(rb'\s*\{.*?"method"\s*:\s*"', re.DOTALL)
+_ODD_ID: Final = re.compile(rb'"id"\s*+:\s*+(?!"|-?\d++\s*+[,}])|\\u00[46]')
+"""What may be a wrong id, or one that is spelled so that it cannot be seen."""
 _REFUSAL: Final = dumps(
     {
         "jsonrpc": "2.0",
@@ -56,15 +61,17 @@ class MessageFilter:
 
 def _is_message(body: bytes) -> bool:
     """Whether a body is a message, or nothing that could be judged."""
-    if _LIKELY.match(body):
+    if _LIKELY.match(body) and not _ODD_ID.search(body):
         return True
     try:
         found: Any = loads(body)
     except ContractError:
         return True
-    return isinstance(found, dict) and (
-        isinstance(found.get("method"), str) or any(names <= found.keys() for names in _ANSWERS)
-    )
+    if not isinstance(found, dict):
+        return False
+    if isinstance(found.get("method"), str):
+        return type(found.get("id", "")) in (str, int)
+    return any(names <= found.keys() for names in _ANSWERS)
 
 
 def _replay(taken: list[Message], receive: Receive) -> Receive:

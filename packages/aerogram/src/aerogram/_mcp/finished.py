@@ -29,6 +29,7 @@ __all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
 
 
 SAMPLE = 20
+SAMPLE_LENGTH = 2_000
 
 
 class Told(NamedTuple):
@@ -67,11 +68,17 @@ def tell_text(call: Call, text: str) -> Told | None:
     held = read_data([text])
     if held is None or not (is_shaped(call) or budget is None or _is_too_long(text, budget)):
         return None
-    return Told(_spelling(call, held, is_text=True), ReplyDraft(Reply(held.value), source=text))
+    draft = ReplyDraft(Reply(held.value), source=text, is_too_large=_is_clearly_too_long(call, text))
+    return Told(_spelling(call, held, is_text=True), draft)
 
 
 def _is_too_long(text: str, budget: Budget) -> bool:
     return len(text) > budget.room * LONGEST_TOKEN or budget.counter.count(text) > budget.room
+
+
+def _is_clearly_too_long(call: Call, text: str) -> bool:
+    """Whether a text that does not fit would not fit either if its data were written a little shorter."""
+    return call.budget is not None and not is_shaped(call) and len(text) > call.budget.most_characters
 
 
 def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
@@ -85,7 +92,11 @@ def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
 def _weight(held: DataText) -> float:
     """How many times as long data is in its own form as in compact JSON, by its first rows; never less than once."""
     rows = rows_of(held.value)
-    some = _first_items(held.value) if rows is None else rows.replaced(held.value, rows.items[:SAMPLE])
+    if rows is None:
+        some = _first_items(held.value)
+    else:
+        few = rows.items[:SAMPLE]
+        some = rows.replaced(held.value, few[: max(len(few) * SAMPLE_LENGTH // max(len(dumps(few)), 1), 1)])
     count = best_counter().count
     return max(count(held.write(some)) / max(count(dumps(some).decode()), 1), 1.0)
 
@@ -111,7 +122,9 @@ def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told 
     if structured is None or box is not None:
         if held is not None:
             source = texts[0] if len(texts) == 1 else None
-            return Told(_spelling(call, held, is_text=True), ReplyDraft(Reply(held.value), source=source))
+            is_too_large = source is not None and _is_clearly_too_long(call, source)
+            draft = ReplyDraft(Reply(held.value), source=source, is_too_large=is_too_large)
+            return Told(_spelling(call, held, is_text=True), draft)
         return Told(call, ReplyDraft(Reply(texts[0]))) if are_texts and len(texts) == 1 else None
     is_in_box = isinstance(structured, dict) and structured.keys() == {BOX}
     inner = structured[BOX] if is_in_box else structured

@@ -32,6 +32,7 @@ from aerogram.dialects.protocol import (
     Part,
     flatten,
     read_retry,
+    told_fidelity,
     unflatten,
     unnamed_members,
     without_nothing,
@@ -391,6 +392,8 @@ class KnowledgeV1Dialect(Dialect):
         _read_metadata(metadata, heard)
         if warnings:
             heard["notices"] = tuple(_read_notice(one) for one in warnings)
+        if heard.get("status") == "partial" and (told := told_fidelity(heard.get("notices", ()))):
+            heard["fidelity"] = told
         if body.get("pagination"):
             page = unflatten(Page, body["pagination"], _PAGE_WORDS)
             heard["page"] = page if page.cursor else replace(page, cursor=None)

@@ -24,6 +24,7 @@ from aerogram.dialects.protocol import (
     Part,
     flatten,
     read_retry,
+    told_fidelity,
     unflatten,
     unnamed_members,
     without_nothing,
@@ -496,6 +497,8 @@ class StandardV2Dialect(Dialect):
                 heard[name] = body[name]
         _read_parts(body, heard)
         _read_meta(body.get("meta") or {}, heard)
+        if heard.get("status") == "partial" and (told := told_fidelity(heard.get("notices", ()))):
+            heard["fidelity"] = told
         extra = unnamed_members(body, _TOP)
         if extra:
             heard["extra"] = {**heard.get("extra", {}), **extra}

@@ -26,7 +26,8 @@ from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["Change", "plan_unwrap", "plan_wrap"]
 
-_OURS: Final = ["-m", "aerogram", "wrap"]
+_OURS: Final = ["-P", "-m", "aerogram", "wrap"]
+"""Clients start servers in the folder of a project, whose files Python must not take for its own."""
 _DIGITS: Final = 16
 _HEADERS: Final = ("headers", "http_headers")
 """What clients call the headers of a server: in JSON, and in the TOML of Codex."""
@@ -141,7 +142,9 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _can_be_wrapped(entry: Any) -> bool:
-    return isinstance(entry, dict) and (isinstance(entry.get("command"), str) or isinstance(entry.get("url"), str))
+    if not isinstance(entry, dict) or not isinstance(entry.get("args") or [], list):
+        return False
+    return isinstance(entry.get("command"), str) or isinstance(entry.get("url"), str)
 
 
 def _wrap(entry: Entry, options: list[str]) -> Entry:

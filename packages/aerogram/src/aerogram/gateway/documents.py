@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from aerogram.errors import MissingExtra, ValidationFailed
+from aerogram.errors import Conflict, MissingExtra, ValidationFailed
 
 __all__ = ["TOML", "Document", "Entry", "read_document"]
 
@@ -128,13 +128,24 @@ class _TomlDocument:
         document = tomlkit.parse(self._text)
         servers: Any = document[TOML_PLACE]
         for name, entry in entries.items():
-            table = servers[name]
-            for key in [key for key in table if key not in entry]:
-                del table[key]
-            for key, value in entry.items():
-                if key not in table or table[key].unwrap() != value:
-                    table[key] = _inline(value)
+            try:
+                _change(servers[name], entry)
+                is_changed = tomllib.loads(tomlkit.dumps(document))[TOML_PLACE][name] == entry
+            except (LookupError, tomlkit.exceptions.TOMLKitError, tomllib.TOMLDecodeError):
+                is_changed = False
+            if not is_changed:  # dotted keys, which tomlkit can change one of
+                words = f"The server {name} is written in a form that cannot be changed"
+                raise Conflict(words, remediation=f"Write it as a table, under [{TOML_PLACE}.{name}]")
         return tomlkit.dumps(document).encode()
+
+
+def _change(table: Any, entry: Entry) -> None:
+    """Have a table say what an entry says, and leave what is the same as it is."""
+    for key in [key for key in table if key not in entry]:
+        del table[key]
+    for key, value in entry.items():
+        if key not in table or table[key].unwrap() != value:
+            table[key] = _inline(value)
 
 
 def _inline(value: Any) -> Any:

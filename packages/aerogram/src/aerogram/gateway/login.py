@@ -67,7 +67,7 @@ class _Visitor:
         self._state = _first(address, "state")
         log.warning("log in at %s", address)
         nothing = subprocess.DEVNULL  # a browser must not write where the client reads
-        words = [sys.executable, "-m", "webbrowser", address]
+        words = [sys.executable, "-P", "-m", "webbrowser", address]
         await asyncio.create_subprocess_exec(*words, stdin=nothing, stdout=nothing, stderr=nothing)
 
     async def wait(self) -> AuthorizationCodeResult:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import mimetypes
+import os
+import stat
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -135,6 +137,15 @@ def normalize_resource_payload(
     )
 
 
+def _is_finite(file: Any) -> bool:
+    """Whether reading a file comes to an end without waiting for anybody: pipes, sockets and devices may not."""
+    try:
+        mode = os.fstat(file.fileno()).st_mode
+    except (AttributeError, OSError, TypeError, ValueError):  # it is in memory, or reads what it has itself
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
 class _PayloadReader:
     """One payload on its way to contents."""
 
@@ -207,7 +218,8 @@ class _PayloadReader:
 
     def _file(self, path: Path) -> dict[str, Any]:
         try:
-            with path.open("rb") as file:
+            # whoever opens the end of a pipe waits for the other one, unless he says that he does not
+            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
                 return self._read(file, path.name)
         except PermissionError as error:
             log_error("the file behind %s may not be read", self.uri, error=error)
@@ -218,6 +230,8 @@ class _PayloadReader:
 
     def _read(self, file: Any, name: str | None) -> dict[str, Any]:
         """A file, read in pieces so that one over the limit is not read whole; text when it is text."""
+        if not _is_finite(file):
+            raise NotFound(f"what is behind {self.uri} is not a regular file")
         pieces: list[Any] = []
         size, ends = 0, time.monotonic() + self.policy.max_seconds
         while piece := file.read(_CHUNK):

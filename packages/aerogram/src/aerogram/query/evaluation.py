@@ -7,7 +7,7 @@ import json
 import sys
 
 PROCESSOR_SECONDS = 2
-MEMORY = 2 * 1024**3
+MEMORY = 1024**3
 LARGEST = 8 * 1024 * 1024
 WRONG, TOO_LARGE = 3, 4
 

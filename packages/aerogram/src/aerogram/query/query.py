@@ -1,7 +1,8 @@
 """Query: what a JMESPath expression finds in a JSON value, within limits of time, memory and output.
 
 An expression can double its own result a hundred times over, and no interpreter of the language can be stopped in the
-middle of a step. So it runs in a process of its own, which the system stops.
+middle of a step. So it runs in a process of its own, which the system stops. Few of these run at once, whoever asks;
+of those who wait, nobody takes more than a few places.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections import Counter
+from collections.abc import AsyncIterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
-from aerogram.errors import MissingExtra, ValidationFailed
+from aerogram.errors import MissingExtra, Unavailable, ValidationFailed
 from aerogram.jsontext import dumps, loads
 
 __all__ = ["LONGEST", "run_query"]
@@ -22,20 +26,65 @@ LONGEST: Final = 2_000
 """Characters of an expression."""
 SECONDS: Final = 20.0
 """How long the process may take; of the processor it gets two seconds."""
+MOST_AT_ONCE: Final = 2
+"""Queries that run at once, each with a processor and up to a gigabyte of memory."""
+MOST_WAITING: Final = 8
+"""Queries of one caller that wait for their turn."""
+PATIENCE: Final = 10.0
+"""Seconds that a query waits for its turn."""
 WRONG, TOO_LARGE = 3, 4
 """How the process ends when the expression is wrong, and when it finds too much."""
 _PROGRAM: Final = Path(__file__).with_name("evaluation.py")
 _SIMPLER: Final = "Ask for less at a time, such as [?state=='open'].id"
 
 
-async def run_query(value: Any, expression: str) -> Any:
-    """What the expression finds; nothing is None."""
+_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[asyncio.Semaphore, Counter[str | None]]]] = (
+    WeakKeyDictionary()
+)
+"""Of each event loop: who may run, and how many wait, by who asks."""
+
+
+@contextlib.asynccontextmanager
+async def _take_turn(principal: str | None) -> AsyncIterator[None]:
+    """Wait until one more may run, not for ever, and not with too many of one's own."""
+    turns = _TURNS.setdefault(asyncio.get_running_loop(), (asyncio.Semaphore(MOST_AT_ONCE), Counter()))
+    free, waiting = turns
+    if waiting[principal] >= MOST_WAITING:
+        raise _busy()
+    waiting[principal] += 1
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await free.acquire()
+    except TimeoutError:
+        raise _busy() from None
+    finally:
+        waiting[principal] -= 1
+        waiting += Counter()  # forgets who does not wait
+    try:
+        yield
+    finally:
+        free.release()
+
+
+def _busy() -> Unavailable:
+    return Unavailable(
+        "Too many queries are under way", remediation="Ask again in a moment, one query at a time", retry_after=2.0
+    )
+
+
+async def run_query(value: Any, expression: str, *, principal: str | None = None) -> Any:
+    """What the expression finds; nothing is None. `principal` is who asks."""
     if find_spec("jmespath") is None:
         raise MissingExtra("archive", "jmespath")
     if not expression.strip() or len(expression) > LONGEST:
         raise ValidationFailed(f"A query has 1 to {LONGEST} characters", remediation=_SIMPLER)
     if "\0" in expression or expression.encode("utf-8", "replace").decode() != expression:
         raise ValidationFailed("A query has no null and no half of a character in it", remediation=_SIMPLER)
+    async with _take_turn(principal):
+        return await _evaluate(value, expression)
+
+
+async def _evaluate(value: Any, expression: str) -> Any:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",

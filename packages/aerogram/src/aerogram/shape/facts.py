@@ -397,6 +397,8 @@ def _take(
 
 def _records(rows: Sequence[Any], first: Any) -> Records:
     """Rows as records; those of cells by their columns."""
+    if set(map(type, rows)) == {dict}:
+        return rows
     cells = [row for row in rows if isinstance(row, list)]
     if not cells or len(cells) < len(rows):
         return [row for row in rows if isinstance(row, dict)]
@@ -416,7 +418,7 @@ def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     """What there is to say of each member."""
-    for name in dict.fromkeys(name for record in records[:_LOOKED_AT] for name in record):
+    for name in dict.fromkeys(chain.from_iterable(records[:_LOOKED_AT])):
         values = [one.get(name) for one in records]
         is_name = is_identifier(name)
         counts = None if is_name and _are_distinct(values) else _counts(values)

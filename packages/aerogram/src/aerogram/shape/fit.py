@@ -6,7 +6,7 @@ puts them into the archive before the reply is sent. What gives way depends on t
     rows, asked for as they are    whole, the first so many of them; what is asked back from the archive is
     rows, ranked                   the best whole, then the next in less detail
     rows, listed                   the facts of as many as fit; where all of them do, the first become whole
-    one record                     every member; long texts and lists are cut, and say so
+    one record                     every member; long texts, lists and what is nested deep are cut, and it is said
     a text                         its beginning, and how much is missing
 
 One allocator gives the room to rows whose prices are known (see `Ladder`), the whole is measured, and the room is
@@ -155,7 +155,10 @@ def fit(
     ahead: Ahead | None = None,
     is_near_told: bool = True,
     source: str | None = None,
+    is_too_large: bool = False,
     suits: Callable[[Reply[Any]], bool] | None = None,
+    echoes: bool = True,
+    cites_unasked: bool = False,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -167,7 +170,10 @@ def fit(
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
+    With `is_too_large`, it is known that the whole does not fit.
     Where the schema spares nothing, `suits` says whether a reply that was cut regardless still is what it promises.
+    A contract that `echoes` the question does so as well where not all fits; citations that
+    nobody asked for (`cites_unasked`) go without a word.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -188,8 +194,11 @@ def fit(
         code,
         warns,
         source,
+        echoes,
+        cites_unasked,
     )
-    fitted = fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner() or fitting.reduce()
+    whole = None if is_too_large else fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner()
+    fitted = whole or fitting.reduce()
     if fitted is None and suits is not None:
         loose = replace(fitting, mold=ANYTHING).reduce()
         fitted = loose if loose is not None and suits(loose.reply) else None
@@ -270,6 +279,8 @@ class _Fitting:
     code: str | None
     warns: bool
     source: str | None = None
+    echoes: bool = True
+    cites_unasked: bool = False
     citations: tuple[Citation, ...] = ()
     """Those of the whole, of which there are as many as there is room for beside the rows."""
 
@@ -326,7 +337,7 @@ class _Fitting:
         light = self._lean()
         if light is self.reply or len(dumps(light.data).decode()) > self.budget * LONGEST_TOKEN:
             return None
-        self.citations = self.reply.citations or self.citations
+        self.citations = () if self.cites_unasked else self.reply.citations or self.citations
         light = self._with_room_for_citations(light)
         if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
@@ -340,16 +351,18 @@ class _Fitting:
 
     def _with_room_for_citations(self, light: Reply[Any]) -> Reply[Any]:
         """The reply with what may have to be said about its citations, until it is known how many fit."""
-        return light.replace(notices=(_UNCITED, *light.notices)) if self.citations else light
+        uncited = replace(_UNCITED, code=self.code, severity="info" if self.code else None)
+        return light.replace(notices=(uncited, *light.notices)) if self.citations else light
 
     def _with_citations(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with as many citations of what it shows as there is room for, and word of the others."""
-        others = tuple(one for one in reply.notices if one is not _UNCITED)
+        others = tuple(one for one in reply.notices if one.message != _UNCITED.message)
         wanted = cited(reply.replace(citations=self.citations), reply.data).citations
 
         def cite(count: int) -> Reply[Any]:
             left = len(wanted) - count
-            told = (Notice(f"{left} of {len(wanted)} citations left out"), *others) if left else others
+            words = f"{left} of {len(wanted)} citations left out"
+            told = (Notice(words, self.code, "info" if self.code else None), *others) if left else others
             return reply.replace(citations=wanted[:count], notices=told)
 
         def size(count: int) -> int:
@@ -364,7 +377,7 @@ class _Fitting:
 
     def _lean(self) -> Reply[Any]:
         """The reply without what it says about itself, and without what its type adds to its rows."""
-        reply, data = lean(self.reply), self._without_additions(self.reply.data)
+        reply, data = lean(self.reply, self.echoes), self._without_additions(self.reply.data)
         return reply if data is reply.data else reply.replace(data=data)
 
     def _without_additions(self, data: Any) -> Any:
@@ -394,7 +407,7 @@ class _Fitting:
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
-        self.citations = self.reply.citations or self.citations
+        self.citations = () if self.cites_unasked else self.reply.citations or self.citations
         self.reply = self._lean()
         for light in chain((self.reply,), lighter(self.reply)):
             self._light = light
@@ -628,11 +641,15 @@ class _Fitting:
         """
         room, best = float(self.budget - self.measure.dearest(dress(None))), None
         enough, too_much, down = 0.0, inf, 1
+        tried: list[tuple[Any, int]] = []
         for _ in range(MOST_ROUNDS):
             if room < 1 or too_much - enough < 1:
                 break
             shown = cut(room)
-            spare = self.budget - self.measure.dearest(dress(shown))
+            known = next((size for one, size in tried if one == shown), None)
+            size = self.measure.dearest(dress(shown)) if known is None else known
+            tried.append((shown, size))
+            spare = self.budget - size
             if spare >= 0:
                 enough = room
                 best = shown if best is None or len(dumps(shown)) > len(dumps(best)) else best
@@ -823,7 +840,7 @@ class _Fitting:
 
     def _fail(self) -> Fitted:
         """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
-        lightest = lean(self.reply).replace(data=None)
+        lightest = lean(self.reply, self.echoes).replace(data=None)
         for light in chain((lightest,), lighter(lightest)):
             fitted = self._with_cut_told(light)
             if self.measure.dearest(fitted.reply) <= self.budget:
@@ -1044,13 +1061,13 @@ LONG_ECHO: Final = 300
 Step = Callable[[Reply[Any]], Reply[Any]]
 
 
-def lean(reply: Reply[Any]) -> Reply[Any]:
-    """The reply without what it says about itself, which nobody has asked for."""
+def lean(reply: Reply[Any], echoes: bool) -> Reply[Any]:
+    """The reply without what it says about itself, which nobody has asked for; a contract that `echoes` goes on to."""
     cost, echo = reply.telemetry, reply.query_echo
     if cost is not None and cost.extra is not None:
         cost = replace(cost, extra=None)
     if echo is not None:
-        echo = _short_echo(echo)
+        echo = _short_echo(echo) if echoes else _unparsed_echo(echo)
     if cost is reply.telemetry and echo == reply.query_echo and not reply.citations:
         return reply
     return reply.replace(query_echo=echo, telemetry=cost, citations=())
@@ -1088,6 +1105,11 @@ def _short_echo(echo: QueryEcho) -> QueryEcho | None:
     tries = (echo, replace(echo, normalized_input=asked or None), QueryEcho(applied_filters=echo.applied_filters))
     short = next((one for one in tries if len(dumps(_plain(one))) <= LONG_ECHO), None)
     return None if short == QueryEcho() else short
+
+
+def _unparsed_echo(echo: QueryEcho) -> QueryEcho | None:
+    """What was not understood, which is the only part of an echo that its reader does not know."""
+    return QueryEcho(unparsed_terms=echo.unparsed_terms) if echo.unparsed_terms else None
 
 
 def _without_additions(reply: Reply[Any]) -> Reply[Any]:

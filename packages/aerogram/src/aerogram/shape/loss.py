@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.identity import Names
 from aerogram.jsontext import dumps, pointer_of
 from aerogram.reply import FidelityLevel
-from aerogram.shape.text import missing_after
+from aerogram.shape.text import shown_before
 
 __all__ = ["LESS", "Loss", "describe_lacks", "is_map", "list_names", "loss_between"]
 
@@ -168,7 +168,7 @@ def describe_lacks(records: Iterable[Any], show: Callable[[Any], Any]) -> str:
 
 
 def _is_reduced(value: Any, shown: Any) -> bool:
-    return value != shown and not (isinstance(shown, str) and missing_after(shown))
+    return value != shown and not (isinstance(shown, str) and shown_before(shown) is not None)
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -240,6 +240,7 @@ def pack(page: ResumablePage) -> Reply[Any]:
         "max_tokens": page.max_tokens,
         "is_archived": page.is_archived,
         "whole_rows": page.whole_rows,
+        "cites_unasked": page.cites_unasked,
     }
     if page.resume is not None and rows is not None and reply.page is not None:
         kept["cursors"] = [page.resume(count) for count in range(len(rows.items))]

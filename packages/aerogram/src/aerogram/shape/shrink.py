@@ -2,7 +2,8 @@
 
 What is short stays whole. Long texts are cut where a reader would stop and say in their place how much is missing. Long
 lists are cut after their first items, and nothing stands in for the rest, which a program would take for data:
-`cuts_between` tells of them. The room that the short members leave is shared by the long ones alike.
+`cuts_between` tells of them. The room that the short members leave is shared by the long ones alike. So a tree loses its
+deepest branches: an object or a list inside of an object is left out where there is hardly any room for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from aerogram.jsontext import dumps, pointer_of
 from aerogram.shape.facts import find_announced
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.text import clip, missing_after
+from aerogram.shape.text import clip, shown_before
 from aerogram.tokens import MOST_CHARACTERS_PER_TOKEN
 
 __all__ = ["Cut", "cuts_between", "least_length", "shrink"]
@@ -23,6 +24,8 @@ Price = Callable[[str], float]
 
 LEAST: Final = 12.0
 """A member that gets less room than this is shown by a mark alone."""
+LEAST_NESTED: Final = 2 * LEAST
+"""An object or a list inside of an object that gets less is left out."""
 _FEW: Final = 8
 _SHORTEST: Final = 40
 """Texts are not cut below this: names, paths and dates stay what they are."""
@@ -86,8 +89,8 @@ def _cuts(whole: Any, shown: Any, steps: tuple[str | int, ...]) -> Iterator[Cut]
     if whole is shown or whole == shown:
         return
     if isinstance(whole, str):
-        missing = missing_after(shown) if isinstance(shown, str) else len(whole)
-        yield Cut(steps, len(whole) - missing if missing else len(shown), len(whole), "characters")
+        count = shown_before(shown) if isinstance(shown, str) else 0
+        yield Cut(steps, len(shown) if count is None else count, len(whole), "characters")
     elif isinstance(whole, list):
         held = shown if isinstance(shown, list) else []
         if len(held) < len(whole):
@@ -160,7 +163,10 @@ def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold
     left, shown = room, dict(record)
     for count, name in enumerate(sorted(costs, key=costs.__getitem__)):
         share = left / (len(costs) - count)
-        if costs[name] > share:
+        is_nested = inside and isinstance(record[name], (dict, list)) and name not in mold.required
+        if is_nested and costs[name] > share and share < LEAST_NESTED:  # or a tree would be shown down to its leaves
+            del shown[name]
+        elif costs[name] > share:
             is_announced = announced is not None and name == announced.member
             shown[name] = (
                 _fit_announced(announced, share, price)

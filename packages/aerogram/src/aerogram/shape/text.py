@@ -8,7 +8,7 @@ from typing import Final
 
 from aerogram.sanitize import FENCED
 
-__all__ = ["clip", "missing_after", "page_end", "reading_end", "whole_characters"]
+__all__ = ["clip", "page_end", "reading_end", "shown_before", "whole_characters"]
 
 ELLIPSIS: Final = "…"
 _COMBINING: Final = "\u0300"
@@ -20,6 +20,7 @@ VIRAMA: Final = 9
 LONGEST_CHARACTER: Final = 64
 """How many code points a cut goes back for at most."""
 
+LONGEST_MARK: Final = 40
 LOOK_BACK: Final = 0.15
 """The share of a preview that may be given up to end it at a sentence or a word."""
 LONG_LINE: Final = 200
@@ -28,7 +29,7 @@ LONG_LINE: Final = 200
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t]*\n")
 _LINE_END: Final = re.compile(r"\n")
 _HEADING: Final = re.compile(r"\s+#{1,6} [^\n]*\s*$")
-_MARK: Final = re.compile(r"\[\+(\d+) chars\]")
+_MARK: Final = re.compile(rf"{ELLIPSIS} \[\+\d+ chars\]\Z")
 _SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
 _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
@@ -114,10 +115,15 @@ def page_end(text: str, at: int) -> int:
     return heading.start() if heading and heading.start() else cut
 
 
-def missing_after(shown: str) -> int:
-    """How many characters a cut text says are missing; a mark before the last one is the text's own."""
-    found = _MARK.findall(shown, max(len(shown) - 120, 0))
-    return int(found[-1]) if found else 0
+def shown_before(shown: str) -> int | None:
+    """How many characters of a text are shown by what `clip` made of it; None where no mark says how many are missing.
+
+    The mark is what it ends with, or what is between the marks of a fence: a text may have such words of its own.
+    """
+    fenced = FENCED.fullmatch(shown)
+    inside = shown if fenced is None else fenced["inside"]
+    found = _MARK.search(inside, max(len(inside) - LONGEST_MARK, 0))
+    return None if found is None else found.start() + (0 if fenced is None else len(fenced["opening"]))
 
 
 def clip(text: str, limit: int) -> str:
