@@ -2,8 +2,8 @@
 
 What is short stays whole. Long texts are cut where a reader would stop and say in their place how much is missing. Long
 lists are cut after their first items, and nothing stands in for the rest, which a program would take for data:
-`cuts_between` tells of them. The room that the short members leave is shared by the long ones alike. So a tree loses its
-deepest branches: an object or a list inside of an object is left out where there is hardly any room for it.
+`cuts_between` tells of them. The room that the short members leave is shared by the long ones alike. So a tree loses
+its deepest branches: an object or a list inside of an object is left out where there is hardly any room for it.
 """
 
 from __future__ import annotations
