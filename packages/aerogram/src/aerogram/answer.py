@@ -8,6 +8,7 @@ The whole path, from top to bottom:
     bill         what the answer costs is taken from the limits
     annotate     what limits, deprecations and the protocol have to say about the call
     clean        what may not be said is taken out
+    find_kind    the type that the rows look like, where none is declared
     page         the rows that were asked for, and the way on after each of them
     select       the mode and the fields that were asked for
     complete     the request id, the duration, what the dialect requires
@@ -99,6 +100,7 @@ __all__ = [
     "complete",
     "count",
     "fail",
+    "find_kind",
     "find_outcome",
     "finish",
     "fit",
@@ -310,12 +312,10 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
-        kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
-        if kind is not None:
-            call = replace(call, found_kind=kind)
         await bill(call, draft)
         draft = annotate(call, draft)
         draft = clean(call, draft)
+        call = find_kind(call, draft)
         draft = await page(call, draft)
         draft = select(call, draft)
         draft = complete(call, draft)
@@ -563,6 +563,12 @@ _OWN_PAGES: Final = Notice(
 _NO_ROWS: Final = Notice(
     "This answer is no list of rows, so page_size was not used", "CONTROL_IGNORED", "info", "Leave page_size out"
 )
+
+
+def find_kind(call: Call, draft: ReplyDraft) -> Call:
+    """The call with the type that its rows look like, where its operation declares none."""
+    kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
+    return call if kind is None else replace(call, found_kind=kind)
 
 
 async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:

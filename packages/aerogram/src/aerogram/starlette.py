@@ -149,7 +149,9 @@ def surround(
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        inside = build() if service.clean is None else SanitizingMiddleware(build(), service.clean)
+        inside = build()
+        if service.clean is not None:
+            inside = SanitizingMiddleware(inside, service.clean, contract.forms.max_bytes)
         return Layer(inside, versions, directory, service, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
