@@ -752,7 +752,15 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     observation = OBSERVATION.get()
     if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.size_before(), observation.size_before or 0)
-    return draft._replace(reply=found.reply, leftovers=found.leftovers)
+    return draft._replace(reply=_with_size_of_page(call, found.reply), leftovers=found.leftovers)
+
+
+def _with_size_of_page(call: Call, reply: Reply[Any]) -> Reply[Any]:
+    """The reply with the size that its page came out with, where nobody has chosen one for its walk."""
+    page, rows = reply.page, None if call.cursor is None or call.page_size is not None else rows_of(reply.data)
+    if page is None or rows is None or page.total is None or (page.page_size or 0) < page.total:
+        return reply
+    return reply.replace(page=replace(page, page_size=len(rows.items)))
 
 
 def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:
