@@ -17,17 +17,17 @@ from mcp.shared.exceptions import MCPError
 
 from aerogram._mcp.finished import tell_result
 from aerogram._mcp.listing import Profile
-from aerogram._mcp.results import clean_failure, sdk_blocks
+from aerogram._mcp.results import sdk_blocks
 from aerogram._mcp.service import Caller, Service
 from aerogram.answer import Call
 from aerogram.cache import UNKEPT, Cache
 from aerogram.contract import Contract
 from aerogram.errors import ReplyError
+from aerogram.gateway.cleaner import Cleaner
 from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
-from aerogram.sanitize import sanitize_contents, sanitize_given, sanitize_value
 from aerogram.shape.controls import Controls
 
 __all__ = ["Tools"]
@@ -37,7 +37,8 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
-_WORDS_OF_NEWS: Final = {"notifications/message": "data", "notifications/progress": "message"}
+_FITTED: Final = RESULT_MEMBERS - {"resultType"}
+"""What is fitted of a result; the rest goes beside it, a kind of result that nobody here knows among it."""
 
 
 class _Unfinished(dict[str, Any]):
@@ -64,6 +65,7 @@ class Tools:
         """Whether the server has listed all of them, so that the name of ours is settled."""
         self._is_listing = False
         self.service = Service(contract)
+        self.cleaner = Cleaner(contract.sanitizers)
         self._retrieve = self._own_tool()
 
     @property
@@ -165,8 +167,8 @@ class Tools:
         async def handler(given: dict[str, Any]) -> Any:
             result = await invoke(given)
             if not is_complete(result):
-                return _Unfinished(result)
-            result = self._clean_rest(result)
+                return _Unfinished(self.cleaner.clean_result("tools/call", result))
+            result = self.cleaner.clean_besides(result)
             held.update(result)
             return self._outcome(result, profile)
 
@@ -177,7 +179,7 @@ class Tools:
             return dict(held) if held and (is_readable or not self.contract.sanitizers) else None
 
         sent = await self._serve(profile, arguments, caller, handler, write)
-        return {**{member: held[member] for member in held.keys() - RESULT_MEMBERS}, **sent}
+        return {**{name: value for name, value in held.items() if name not in _FITTED}, **sent}
 
     def remember(self, name: str, invoke: Invoke) -> Invoke:
         """The call to the server, or what it has answered before, where that may be kept for a while."""
@@ -217,7 +219,7 @@ class Tools:
 
     def _outcome(self, result: Message, profile: Profile) -> Any:
         """What a server answered: its finished result, or what that says where an envelope is to be around it."""
-        known = {member: value for member, value in result.items() if member in RESULT_MEMBERS}
+        known = {member: value for member, value in result.items() if member in _FITTED}
         if not is_written_result(known, self.contract.forms):
             return result  # of a kind that nobody here knows: data like any other
         made = ToolResult.of_wire(known, self.contract.forms)
@@ -225,38 +227,3 @@ class Tools:
             return made
         told = tell_result(Call(self.contract, operation=profile.name), known, is_boxed=profile.is_boxed)
         return sdk_blocks(known["content"]) if told is None else told.draft.reply
-
-    def clean_error(self, error: MCPError) -> MCPError:
-        """An error of the protocol without what may not be said; where a person is to go stays as it is."""
-        clean_failure(error, self.contract.sanitizers)
-        return error
-
-    def clean(self, value: Any) -> Any:
-        """A text, or other data, without what may not be said."""
-        return sanitize_value(value, *self.contract.sanitizers)
-
-    def clean_contents(self, contents: Any) -> Any:
-        """The contents of a resource without what may not be said."""
-        steps = self.contract.sanitizers
-        return sanitize_contents(contents, *steps) if steps else contents
-
-    def clean_prompt(self, prompt: Message) -> Message:
-        """What a prompt says, without what may not be said."""
-        clean: Message = sanitize_given(prompt, *self.contract.sanitizers)
-        return clean
-
-    def clean_news(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """A notification without what may not be said: the words of a log and of progress."""
-        name = _WORDS_OF_NEWS.get(method, "")
-        return params if params is None or name not in params else {**params, name: self.clean(params[name])}
-
-    def _clean_rest(self, result: Message) -> Message:
-        """A result with what is no text of its blocks clean, which the path of every result sees to."""
-        if not self.contract.sanitizers:
-            return result
-        known = {name: value for name, value in result.items() if name in RESULT_MEMBERS}
-        others = self.clean({name: value for name, value in result.items() if name not in RESULT_MEMBERS})
-        clean = {**known, **others} if isinstance(others, dict) else known
-        if isinstance(clean.get("content"), list):
-            clean["content"] = sanitize_given(clean["content"], *self.contract.sanitizers, clean=("text",))
-        return clean
