@@ -603,7 +603,7 @@ class _Fitting:
             words = f"{count} of {len(text)} characters shown"
             if lines >= MANY_LINES:
                 words += f" ({len(text[:count].splitlines())} of {lines} lines)"
-            place = {"offset": count, "as_text": as_text}
+            place: dict[str, Any] = {"offset": count, "as_text": as_text}
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", **place)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
