@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.odd import HANDLES, NEWS, RESULTS, SAYS, SECRET, UNREAD
+from gateway.odd import HANDLES, NEWS, ODD_TOOLS, RESULTS, SAYS, SECRET, UNREAD
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -50,7 +50,7 @@ def check(said):
     return handles
 
 
-@pytest.mark.parametrize("name", [name for name in RESULTS if name != "claims"])
+@pytest.mark.parametrize("name", [name for name in RESULTS if name not in ("claims", "odd_meta")])
 def test_whatever_a_tool_answers_has_no_secrets(wire, name):
     result = call(wire, name)["result"]
     assert "isError" not in result
@@ -78,6 +78,18 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     result = call(wire, name)["result"]
     problem = result["_meta"]["dev.aerogram/problem"]
     assert result["isError"] and "cannot be read" in problem["message"] and "repeat" in problem["remediation"]
+
+
+def test_a_tool_that_cannot_be_understood_is_listed_as_it_came(wire):
+    tools = wire.ask(1, "tools/list")["result"]["tools"]
+    for odd, tool in zip(ODD_TOOLS[:3], tools, strict=False):
+        assert tool | {"_meta": 0} == odd | {"_meta": 0}
+    assert len(tools) > len(ODD_TOOLS) and call(wire, "no_members")["result"]["content"]
+
+
+def test_what_is_odd_about_an_answer_costs_no_more_than_that(wire):
+    assert call(wire, "odd_meta")["result"]["content"] == [{"type": "text", "text": "x"}]
+    assert call(wire, "half")["result"]["content"][0]["text"] == "\N{GRINNING FACE} \\ud83d \N{REPLACEMENT CHARACTER}"
 
 
 def test_what_a_server_says_under_our_name_is_its_own_word(wire):
