@@ -116,3 +116,12 @@ def test_the_name_of_our_tool_is_free_from_the_first_call_on():
     assert names[-1] == "aerogram_retrieve_2" and len(names) == len(set(names))
     assert call(wire, names[-1])["result"]["isError"]  # ours, which wants a hash
     assert wire.end() == 0
+
+
+def test_a_call_has_one_line_whatever_its_tool_is_called():
+    name = "a\x1b[2J\nforged  1 token"
+    wire = Wire("", server=[*ODD, name])
+    wire.greet()
+    assert call(wire, name)["result"]["content"][0]["text"] == f"its own {name}"
+    assert wire.end() == 0
+    assert wire.errors.splitlines()[0].startswith(r"a\x1b[2J\nforged  1 token  ") and "\x1b" not in wire.errors
