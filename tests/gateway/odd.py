@@ -10,13 +10,20 @@ import sys
 
 SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 UNREAD = {
-    "surrogate": '{"content": [{"type": "text", "text": "\\ud800"}]}',
     "number": '{"content": [], "structuredContent": {"a": %s}}' % ("9" * 5000),
     "list": "[1, 2]",
     "null": "null",
     "deep": '{"content": [], "structuredContent": {"a": %s}}' % ("[" * 3000 + "]" * 3000),
 }
 """Results that cannot be read."""
+HALF = r'{"content": [{"type": "text", "text": "\ud83d\ude00 \\ud83d \ud83d"}]}'
+"""One with a character, its name, and a half of it, as a text ends that was cut there."""
+ODD_TOOLS = [
+    {"name": "no_members", "inputSchema": {"type": "object", "properties": []}},
+    {"name": "no_schemas", "inputSchema": 5, "outputSchema": {"type": "object", "properties": 5}},
+    {"name": "no_meta", "inputSchema": {}, "outputSchema": [1], "_meta": 7},
+    5,
+]
 ERRORS = {
     "refuses": {"code": 4711, "message": f"bad token {SECRET}", "data": {"token": SECRET, "why": "because"}},
     "our_name": {"code": -32603, "message": "its own", "data": {"dev.aerogram/too_large": "boo"}},
@@ -40,6 +47,7 @@ RESULTS = {
         "content": [{"type": "resource", "text": SECRET, "resource": {"uri": "a://b", "text": "x", "title": SECRET}}]
     },
     "plain_list": {"content": [], "structuredContent": [{"password": "hunter2"}]},
+    "odd_meta": {"content": [{"type": "text", "text": "x"}], "_meta": 5},
     "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
 }
 HANDLES = {"_meta": {"key": SECRET}, "nextCursor": SECRET, "requestState": SECRET, "taskId": SECRET}
@@ -69,7 +77,7 @@ NEWS = {
     "notifications/tasks": {"taskId": "t", "status": "completed", "result": {"content": [TEXT]}},
     "notifications/com.example/unknown": {"some": SECRET},
 }
-NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", "speak", *sys.argv[1:]]
+NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", "speak", "half", *sys.argv[1:]]
 METHODS = []
 INFO = {"name": "odd", "version": "1"}
 CAPABILITIES = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "logging": {}}
@@ -80,8 +88,8 @@ def write(**message):
 
 
 def call(asked, name):
-    if name in UNREAD:
-        print(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked)}, "result": {UNREAD[name]}}}', flush=True)
+    if name in UNREAD or name == "half":
+        print(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked)}, "result": {UNREAD.get(name, HALF)}}}', flush=True)
     elif name in ERRORS:
         write(id=asked, error=ERRORS[name])
     else:
@@ -102,7 +110,7 @@ def list_tools(params):
     if "endless" in NAMES:
         page = int(params.get("cursor", 0)) + 1
         names, more = [f"tool-{page}"], {"nextCursor": str(page)}
-    return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names], **more}
+    return {"tools": [*ODD_TOOLS, *({"name": name, "inputSchema": {"type": "object"}} for name in names)], **more}
 
 
 def main():

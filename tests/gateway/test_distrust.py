@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.odd import HANDLES, NEWS, RESULTS, SAYS, SECRET, UNREAD
+from gateway.odd import HANDLES, NEWS, ODD_TOOLS, RESULTS, SAYS, SECRET, UNREAD
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -50,7 +50,7 @@ def check(said):
     return handles
 
 
-@pytest.mark.parametrize("name", [name for name in RESULTS if name != "claims"])
+@pytest.mark.parametrize("name", [name for name in RESULTS if name not in ("claims", "odd_meta")])
 def test_whatever_a_tool_answers_has_no_secrets(wire, name):
     result = call(wire, name)["result"]
     assert "isError" not in result
@@ -80,6 +80,18 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     assert result["isError"] and "cannot be read" in problem["message"] and "repeat" in problem["remediation"]
 
 
+def test_a_tool_that_cannot_be_understood_is_listed_as_it_came(wire):
+    tools = wire.ask(1, "tools/list")["result"]["tools"]
+    for odd, tool in zip(ODD_TOOLS[:3], tools, strict=False):
+        assert tool | {"_meta": 0} == odd | {"_meta": 0}
+    assert len(tools) > len(ODD_TOOLS) and call(wire, "no_members")["result"]["content"]
+
+
+def test_what_is_odd_about_an_answer_costs_no_more_than_that(wire):
+    assert call(wire, "odd_meta")["result"]["content"] == [{"type": "text", "text": "x"}]
+    assert call(wire, "half")["result"]["content"][0]["text"] == "\N{GRINNING FACE} \\ud83d \N{REPLACEMENT CHARACTER}"
+
+
 def test_what_a_server_says_under_our_name_is_its_own_word(wire):
     assert call(wire, "our_name")["error"]["message"] == "its own"
     assert call(wire, "claims")["result"]["content"][0]["text"] == "x"
@@ -104,3 +116,12 @@ def test_the_name_of_our_tool_is_free_from_the_first_call_on():
     assert names[-1] == "aerogram_retrieve_2" and len(names) == len(set(names))
     assert call(wire, names[-1])["result"]["isError"]  # ours, which wants a hash
     assert wire.end() == 0
+
+
+def test_a_call_has_one_line_whatever_its_tool_is_called():
+    name = "a\x1b[2J\nforged  1 token"
+    wire = Wire("", server=[*ODD, name])
+    wire.greet()
+    assert call(wire, name)["result"]["content"][0]["text"] == f"its own {name}"
+    assert wire.end() == 0
+    assert wire.errors.splitlines()[0].startswith(r"a\x1b[2J\nforged  1 token  ") and "\x1b" not in wire.errors

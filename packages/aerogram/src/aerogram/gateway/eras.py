@@ -20,6 +20,8 @@ __all__ = [
     "is_answer",
     "is_complete",
     "is_modern",
+    "list_tools",
+    "read_schema",
     "strip_envelope",
     "task_of",
     "to_legacy",
@@ -90,11 +92,26 @@ def strip_envelope(params: Mapping[str, Any] | None) -> Message | None:
     return with_meta(params, dict.fromkeys(_ENVELOPE)) or None
 
 
+def list_tools(result: Mapping[str, Any]) -> list[Message]:
+    """The tools in a list of them, of which a server may have made something else."""
+    found = result.get("tools")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def read_schema(schema: Any) -> Message | None:
+    """The schema of an object, if it is one: some servers write a list where an object has no members."""
+    if not isinstance(schema, dict):
+        return None
+    members = schema.get("properties", {})
+    is_whole = isinstance(members, dict) and all(isinstance(one, dict) for one in members.values())
+    return schema if is_whole and isinstance(schema.get("$defs", {}), dict) else None
+
+
 def to_legacy(method: str, result: Mapping[str, Any]) -> Message:
     """A result as clients before 2026-07-28 take it: structured content is an object there."""
     told = {name: value for name, value in result.items() if name not in _MODERN_MEMBERS}
     if method == "tools/list":
-        told["tools"] = [_box_schema(tool) for tool in told.get("tools", ())]
+        told["tools"] = [_box_schema(tool) for tool in list_tools(told)]
     held = told.get("structuredContent")
     if held is not None and not isinstance(held, dict):
         told["structuredContent"] = {BOX: held}

@@ -32,7 +32,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from aerogram.errors import ReplyError, Unavailable
-from aerogram.gateway.eras import add_envelope, is_modern
+from aerogram.gateway.eras import add_envelope, is_modern, read_schema
 from aerogram.gateway.process import LOOK_FIRST, Loss
 
 __all__ = ["Client", "Link", "Listener", "Source"]
@@ -230,12 +230,14 @@ class Link:
         options["headers"] = self._headers_for(method, params or {})
         options.setdefault("request_id", next(self._ids))
         try:
-            return await self._dispatcher.send_raw_request(method, params, options)
+            found = await self._dispatcher.send_raw_request(method, params, options)
         except MCPError as error:
             refusal = self._source.refusal(options["request_id"])
             if refusal is not None:
                 raise refusal from error
             raise
+        is_odd = not isinstance(found.get("_meta", {}), dict)  # there is nobody who could read that
+        return {name: value for name, value in found.items() if name != "_meta"} if is_odd else found
 
     async def notify(self, method: str, params: Params) -> None:
         """Tell the server something."""
@@ -245,8 +247,8 @@ class Link:
     def learn_headers(self, tools: list[dict[str, Any]]) -> None:
         """Remember which arguments of which tools a modern server wants in headers as well."""
         for tool in tools:
-            schema = tool.get("inputSchema")
-            if self.is_modern and isinstance(schema, dict) and "x-mcp-header" in str(schema):
+            schema = read_schema(tool.get("inputSchema"))
+            if self.is_modern and schema is not None and "x-mcp-header" in str(schema):
                 self._headers[str(tool.get("name"))] = x_mcp_header_map(schema)
 
     def _headers_for(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:

@@ -43,6 +43,10 @@ _RESULT: Final = re.compile(
     rb'\A\s*\{(?:\s*(?:"jsonrpc"\s*:\s*"2\.0"|' + _ID + rb')\s*,){0,2}\s*"(?:result|error)"\s*:'
 )
 """How an answer begins, as opposed to a request of the server, whose ids are its own."""
+_SURROGATE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""An escape: two halves of a character, one half alone, which JavaScript writes where it cuts a text, or another."""
 _LAST_ID: Final = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 Received = SessionMessage | Exception
@@ -125,6 +129,9 @@ def _read_line(line: bytes | Oversize) -> Received:
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
+        mended = _SURROGATE.sub(lambda match: rb"\ufffd" if match[1] else match[0], line)
+        if mended != line:
+            return _read_line(mended)
         head, tail = line[:_GLIMPSE], line[-_GLIMPSE:]
         failed = _fail(head, tail, _UNREAD) if _RESULT.search(head) else None
         if failed is not None:

@@ -39,6 +39,7 @@ from aerogram.gateway.eras import (
     add_envelope,
     is_answer,
     is_modern,
+    list_tools,
     strip_envelope,
     task_of,
     to_legacy,
@@ -294,10 +295,10 @@ class Relay:
             if ctx.method == "initialize":
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
-        except ReplyError as error:
-            raise self.tools.cleaner.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
         except MCPError as error:
             raise self.tools.cleaner.clean_error(error) from error
+        except Exception as error:  # the client hears of one of ours in words for it as well
+            raise self.tools.cleaner.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
         finally:
             if front.holds and front.line is not None:
                 self._release(front.line)
@@ -600,7 +601,7 @@ class Relay:
     async def _list_tools(self, front: Front, params: Message) -> Message:
         _, link = await self._open(front)
         found = await self._forward(front, "tools/list", params)
-        tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
+        tools = list_tools(found)
         link.learn_headers(tools)
         shown = self.tools.show(tools, is_first="cursor" not in params, is_last="nextCursor" not in found)
         return {**found, "tools": shown}
@@ -615,7 +616,7 @@ class Relay:
         with anyio.move_on_after(self._timeout):
             for _ in range(MOST_PAGES if "tools" in link.capabilities else 0):
                 found = await self._forward(front, "tools/list", {**cursor, "_meta": envelope} if envelope else cursor)
-                tools = [one for one in found.get("tools") or () if isinstance(one, dict)]
+                tools = list_tools(found)
                 link.learn_headers(tools)
                 self.tools.learn(tools)
                 if "nextCursor" not in found or cursor.get("cursor") == found["nextCursor"]:
@@ -831,12 +832,14 @@ class Relay:
             return
         params = self.tools.cleaner.clean_news(method, params)
         told = dict(params or {})
+        meta = told.get("_meta")
+        subscription = meta.get(_SUBSCRIPTION) if isinstance(meta, dict) else None
         if method == "notifications/tools/list_changed":
             self.tools.forget()
         if method == "notifications/progress":
             await self._tell_progress(line, told)
-        elif (told.get("_meta") or {}).get(_SUBSCRIPTION) in line.listens:
-            await self._tell_listener(line.listens[told["_meta"][_SUBSCRIPTION]], method, told)
+        elif isinstance(subscription, str) and subscription in line.listens:
+            await self._tell_listener(line.listens[subscription], method, told)
         else:
             await self._tell_everybody(line, method, params)
 

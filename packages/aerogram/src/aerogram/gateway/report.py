@@ -147,8 +147,9 @@ class Report:
         self._write(f"aerogram: {calls}{failed}, {_sizes(self.before, self.after)}{less}")
 
     def _write(self, line: str) -> None:
+        shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)  # a name may hold anything
         with contextlib.suppress(OSError, ValueError):
-            print(line, file=self._out, flush=True)
+            print(shown, file=self._out, flush=True)
 
 
 def _line(entry: Entry) -> str:

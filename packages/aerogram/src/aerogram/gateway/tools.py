@@ -24,7 +24,7 @@ from aerogram.cache import UNKEPT, Cache
 from aerogram.contract import Contract
 from aerogram.errors import ReplyError
 from aerogram.gateway.cleaner import Cleaner
-from aerogram.gateway.eras import is_complete
+from aerogram.gateway.eras import is_complete, read_schema
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
@@ -121,18 +121,17 @@ class Tools:
         name = str(tool.get("name"))
         own, meta = (
             self.service.listing.output_schema(self.profile(name)),
-            self.service.listing.listed_meta(name, tool.get("_meta")),
+            self.service.listing.listed_meta(name, tool["_meta"] if isinstance(tool.get("_meta"), dict) else None),
         )
         told = {"outputSchema": own and dict(own), "_meta": meta}
         return {**tool, **{member: value for member, value in told.items() if value is not None}}
 
     def profile(self, name: str) -> Profile:
-        """What is known about a tool."""
+        """What is known about a tool; of a schema that is none, nothing is, and it is listed as it came."""
         if name not in self._profiles:
             tool = self._listed.get(name, {})
-            outputs = tool.get("outputSchema")
-            is_boxed = isinstance(outputs, dict) and set(outputs.get("properties") or ()) == {"result"}
-            inputs = tool.get("inputSchema") or {}
+            outputs, inputs = read_schema(tool.get("outputSchema")), read_schema(tool.get("inputSchema")) or {}
+            is_boxed = outputs is not None and set(outputs.get("properties") or ()) == {"result"}
             self._profiles[name] = self.service.listing.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
         return self._profiles[name]
 
