@@ -71,9 +71,7 @@ class RankedResults:
 
     def lower(self, places: Sequence[int], last: int) -> RankedResults:
         """The results with those at some places right behind the one at the place `last`."""
-        import numpy as np
-
-        return self._with_scores(places, np.float64(max(0.0, self.hybrid[last] - 1 / STEPS)))
+        return self._with_scores(places, max(0.0, float(self.hybrid[last]) - 1 / STEPS))
 
     def lessen(self, places: Sequence[int], share: float, first: int) -> RankedResults:
         """The results with those at some places at a share of their scores, before those from the place `first` on."""
@@ -83,7 +81,7 @@ class RankedResults:
         rest = self.hybrid[first : first + 1] + 1 / STEPS
         return self._with_scores(places, np.maximum(less, rest) if len(rest) else less)
 
-    def _with_scores(self, places: Sequence[int], scores: Numbers) -> RankedResults:
+    def _with_scores(self, places: Sequence[int], scores: Numbers | float) -> RankedResults:
         import numpy as np
 
         score = self.hybrid.copy()
