@@ -32,6 +32,7 @@ from aerogram.digest import (
     verify,
 )
 from aerogram.digest.digest import Digest
+from aerogram.digest.text import locate
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 
@@ -166,13 +167,14 @@ def test_evidence_answers_the_query() -> None:
 
 def test_a_text_is_located_by_characters() -> None:
     """Snippets of text and HTML say char:start-end, from 0, end exclusive, and are found there to the character."""
+    assert str(locate(3, 9, None)) == "char:3-9"
     html = read(f"<html><body><p>{STORY.replace('<', '&lt;')}</p></body></html>", kind="html")
     for text in (story(), html):
         for snippet in digest_text(text, QUERY).evidence_snippets:
             kind, _, place = snippet.locator.partition(":")
             start, end = map(int, place.split("-"))
             assert kind == "char"
-            assert text.text[start:end] == snippet.text
+            assert text.text[start:end] == Locator.parse(snippet.locator).quote(text.text) == snippet.text
 
 
 def test_positions_count_from_zero_and_ends_are_exclusive() -> None:
@@ -198,6 +200,7 @@ def test_offsets_speak_about_the_normalised_text() -> None:
     raw = STORY.replace(" ", "  \t").replace("lighthouse", "lighthouse ")
     text = read(raw, kind="plain")
     payload = digest_text(text, QUERY)
+    assert "\t" in text.text and "  " not in text.text
     assert text.text != raw
     assert verify(payload, text)
     assert not verify(payload, raw)
@@ -258,6 +261,7 @@ def test_the_consumer_of_the_document_runs(capsys: pytest.CaptureFixture[str]) -
     namespace: dict[str, Any] = {}
     exec(compile(example("schema-code-consumer").completed_text(), "consumer", "exec", dont_inherit=True), namespace)
     payload = digested()
+    assert DigestPayload.from_json(payload.to_json()) == payload
     assert namespace["process_source"](source(payload)) == payload.summary
     printed = capsys.readouterr().out
     assert f"[{payload.evidence_snippets[0].locator}]" in printed and f"• {payload.key_points[0]}" in printed

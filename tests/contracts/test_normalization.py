@@ -208,7 +208,7 @@ MIME_RULES: dict[str, Callable[[], bool]] = {
     "NRM-MIME-003": lambda: (
         {resource(value)[0]["mimeType"] for value in ("x", [1], Point(1), Opaque())} == {"text/plain"}
     ),
-    "NRM-MIME-004": lambda: all(set(block) == {"type", "text"} for block in tool(["x", b"y", 1])["content"]),
+    "NRM-MIME-004": lambda: tool(["x", b"y", [1], None])["content"] == [*text("x"), *text("eQ=="), *text("1")],
 }
 
 
@@ -230,6 +230,10 @@ def test_the_error_flag_is_the_handlers(flag: bool) -> None:
 def test_the_two_functions_take_what_the_document_says() -> None:
     """One takes a value; the other a URI, a MIME type or None, and a value."""
     assert normalize_tool_result(object()).to_wire(VERSION)["content"]
+    assert normalize_tool_result([1, 2]).to_wire(VERSION) == {
+        "content": [*text("1"), *text("2")],
+        "structuredContent": {"result": [1, 2]},
+    }
     assert list(inspect.signature(normalize_resource_payload).parameters)[:2] == ["uri", "mime_type"]
     assert normalize_resource_payload("x://y", None, object()).to_wire(VERSION)["contents"][0]["uri"] == "x://y"
 

@@ -132,6 +132,7 @@ def typical(name: str) -> dict[str, Any]:
     mode = name.rpartition("-")[2]
     row = SEARCH_RESULT.show(chunk, "ids_only" if mode == "ids" else mode)
     assert set(row) == set(example(name).value())
+    assert row.get("chunk_snippet", chunk["chunk_text"][:200]) == chunk["chunk_text"][:200]
     return row
 
 

@@ -28,9 +28,48 @@ RESULTS = {
     "member": {"content": [{"type": "text", "text": "x"}], "extra": {"key": SECRET}, "password": "hunter2"},
     "no_content": {"content": None, "key": SECRET},
     "no_blocks": {"content": [None, SECRET]},
+    "kind": {"resultType": "odd", "content": [{"type": "text", "text": SECRET}]},
+    "half_task": {"task": {"taskId": "t"}, "structuredContent": {"password": "hunter2"}},
+    "block": {
+        "content": [
+            {"type": "text", "text": "x", "extra": SECRET},
+            {"type": "audio", "data": "aGk=", "mimeType": SECRET},
+        ]
+    },
+    "words": {
+        "content": [{"type": "resource", "text": SECRET, "resource": {"uri": "a://b", "text": "x", "title": SECRET}}]
+    },
+    "plain_list": {"content": [], "structuredContent": [{"password": "hunter2"}]},
     "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
 }
-NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", *sys.argv[1:]]
+HANDLES = {"_meta": {"key": SECRET}, "nextCursor": SECRET, "requestState": SECRET, "taskId": SECRET}
+"""What a client comes back with, which has to be what it was."""
+TEXT = {"type": "text", "text": f"use {SECRET}"}
+SAYS = {
+    "prompts/get": {
+        "description": SECRET,
+        "messages": [{"role": "user", "content": TEXT, "extra": SECRET}, SECRET],
+        "more": {"password": "hunter2"},
+    },
+    "resources/read": {"contents": [{"uri": f"a://{SECRET}", "text": SECRET, "extra": SECRET}], "more": SECRET},
+    "completion/complete": {"completion": {"values": [SECRET], "hasMore": False}},
+    "tasks/get": {
+        **HANDLES,
+        "status": "failed",
+        "statusMessage": SECRET,
+        "error": {"code": 1, "message": SECRET},
+        "result": {"structuredContent": {"password": "hunter2"}},
+    },
+    "tasks/result": {"structuredContent": {"password": "hunter2"}},
+    "com.example/unknown": {**HANDLES, "some": [{"key": SECRET}], "password": "hunter2"},
+}
+"""What is answered to other requests."""
+NEWS = {
+    "notifications/message": {"level": "error", "logger": SECRET, "data": {"password": "hunter2"}},
+    "notifications/tasks": {"taskId": "t", "status": "completed", "result": {"content": [TEXT]}},
+    "notifications/com.example/unknown": {"some": SECRET},
+}
+NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", "speak", *sys.argv[1:]]
 METHODS = []
 INFO = {"name": "odd", "version": "1"}
 CAPABILITIES = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "logging": {}}
@@ -51,6 +90,8 @@ def call(asked, name):
         if name == "tell":
             write(method="notifications/com.example/unknown", params={"a": 1})
             write(method="notifications/resources/updated", params={"uri": "test://one/part"})
+        for method, params in NEWS.items() if name == "speak" else ():
+            write(method=method, params=params)
         said = json.dumps(METHODS) if name == "heard" else f"its own {name}"
         write(id=asked, result=RESULTS.get(name, {"content": [{"type": "text", "text": said}]}))
 
@@ -76,9 +117,8 @@ def main():
             write(id=asked, result={"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO})
         elif method == "tools/list":
             write(id=asked, result=list_tools(params))
-        elif method == "prompts/get":
-            content = {"type": "text", "text": f"use {SECRET}"}
-            write(id=asked, result={"description": SECRET, "messages": [{"role": "user", "content": content}]})
+        elif method in SAYS:
+            write(id=asked, result=SAYS[method])
         elif method == "server/discover":
             write(id=asked, error={"code": -32601, "message": "Method not found"})
         elif asked is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.odd import SECRET, UNREAD
+from gateway.odd import HANDLES, NEWS, RESULTS, SAYS, SECRET, UNREAD
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -42,21 +42,35 @@ def test_the_words_of_a_failure_have_no_secrets(wire):
     assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)
 
 
-@pytest.mark.parametrize("name", ["link", "embedded", "member", "no_content", "no_blocks"])
-def test_links_and_what_nobody_knows_have_no_secrets(wire, name):
+def check(said):
+    """Nothing secret, but for the handles by which a client comes back."""
+    handles = {name: said.pop(name) for name in HANDLES if name in said}
+    text = json.dumps(said)
+    assert SECRET not in text and "hunter2" not in text and "[redacted:" in text
+    return handles
+
+
+@pytest.mark.parametrize("name", [name for name in RESULTS if name != "claims"])
+def test_whatever_a_tool_answers_has_no_secrets(wire, name):
     result = call(wire, name)["result"]
-    said = json.dumps(result)
     assert "isError" not in result
-    assert SECRET not in said and "hunter2" not in said and "[redacted:" in said
+    check(result)
 
 
-def test_prompts_and_log_messages_have_no_secrets(wire):
-    prompt = wire.ask(1, "prompts/get", name="some")["result"]
-    assert prompt["messages"][0]["content"]["text"].startswith("use [redacted:") and SECRET not in json.dumps(prompt)
-    wire.send(id=2, method="tools/call", params={"name": "log"})
-    messages = [wire.read(), wire.read()]
-    (log,) = [one["params"]["data"] for one in messages if "method" in one]
-    assert log.startswith("log [redacted:") and SECRET not in log
+@pytest.mark.parametrize("method", SAYS)
+def test_whatever_a_request_is_answered_has_no_secrets(wire, method):
+    result = wire.ask(method, method, name="some", taskId="t")["result"]
+    sent = {name: value for name, value in HANDLES.items() if name in SAYS[method]}
+    assert sent.items() <= check(result).items()
+
+
+def test_what_is_told_by_itself_has_no_secrets(wire):
+    wire.send(id="speak", method="tools/call", params={"name": "speak"})
+    messages = [wire.read() for _ in range(len(NEWS) + 1)]
+    told = {one["method"]: one["params"] for one in messages if "method" in one}
+    assert told.keys() == NEWS.keys()
+    for params in told.values():
+        check(params)
 
 
 @pytest.mark.parametrize("name", UNREAD)

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.applications import Starlette
 
-from aerogram import Archive, Contract, fastapi, starlette
+from aerogram import Archive, Contract, fastapi, starlette, validate
 from aerogram.cache import Cache
 from aerogram.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
@@ -54,6 +54,15 @@ def test_a_setting_that_cannot_work_is_refused_when_it_is_made(framework, make, 
     with pytest.raises(AerogramError) as refused:
         library(framework, *make())
     assert said in str(refused.value)
+
+
+def test_the_newer_envelope_is_the_dialect_of_the_contract_unless_the_versions_say(framework, caplog):
+    """A dialect that nobody would be served is told of in the log."""
+    app = library(framework, Contract(dialect="response-v2"))
+    assert validate(TestClient(app).get("/books?envelope=v2").json()).name == "response-v2"
+    app = library(framework, Contract(dialect="response-v2"), Versions())
+    assert validate(TestClient(app).get("/books?envelope=v2").json()).name == "standard-v2"
+    assert "nobody is served the contract's dialect response-v2: Versions(current='response-v2') would" in caplog.text
 
 
 def test_a_second_install_says_that_it_is_the_second(framework):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 
 import pytest
 from fastapi import FastAPI
@@ -70,6 +71,34 @@ def test_compressed_json_is_read_as_loosely():
     packed = gzip.compress(LOOSE["not a number"])
     answer = client_of(packed, headers={"Content-Encoding": "gzip"}).get("/left")
     assert "[redacted:" in answer.text and is_clean(answer)
+
+
+PLAIN = SECRET % b"1"
+RAW = zlib.compressobj(wbits=-15)
+PACKED = {
+    "deflate": zlib.compress(PLAIN),
+    "Deflate": RAW.compress(PLAIN) + RAW.flush(),
+    "x-gzip": gzip.compress(PLAIN),
+    "identity, gzip": gzip.compress(PLAIN),
+    "gzip, gzip": gzip.compress(gzip.compress(PLAIN)),
+    "gzip": gzip.compress(PLAIN[:10]) + gzip.compress(PLAIN[10:]),
+}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_json_is_read_however_it_was_compressed(encoding):
+    answer = client_of(PACKED[encoding], headers={"Content-Encoding": encoding}).get("/left")
+    assert answer.status_code == 200 and "[redacted:" in answer.text and is_clean(answer)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [PLAIN, gzip.compress(PLAIN)[:-9], gzip.compress(b'"' + b"a" * 20_000_000 + b'"')],
+    ids=["plain", "half", "too large"],
+)
+def test_what_cannot_be_unpacked_within_a_limit_is_not_sent(content):
+    answer = client_of(content, headers={"Content-Encoding": "gzip"}).get("/left")
+    assert answer.status_code == 500 and is_clean(answer) and "aaa" not in answer.text
 
 
 @pytest.mark.parametrize("content", [b'{"a": NaN, "b": "\\ud800"}', b'{"a": 1e400}', b""], ids=repr)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from aerogram.normalize import Output, normalize_tool_result
 from normalize.forms_server import SETTINGS
 from normalize.forms_table import ROWS, Row
+from programs import quick_command
 
 TESTS = Path(__file__).parents[1]
 Results = dict[str, Any]
@@ -50,9 +50,10 @@ OURS = {"fastmcp": _OURS, "sdk": _OURS | {"async generator"}}
 
 async def results_of(framework: str, kind: str) -> Results:
     """The result of each tool, but for `_meta`; or what the client had to say about it."""
-    command = [str(TESTS / "normalize" / "forms_server.py"), framework, kind]
+    program, *words = quick_command(str(TESTS / "normalize" / "forms_server.py"), framework, kind)
+    # sets come in one order everywhere: what is forked shares it, and every other interpreter is told
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": "0"}
-    parameters = mcp.StdioServerParameters(command=sys.executable, args=command, env=environment)
+    parameters = mcp.StdioServerParameters(command=program, args=words, env=environment)
     found: Results = {}
     with Path(os.devnull).open("w") as nowhere:  # noqa: ASYNC230 - it does not block
         async with mcp.Client(mcp.stdio_client(parameters, errlog=nowhere)) as client:

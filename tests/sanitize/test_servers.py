@@ -6,9 +6,11 @@ from fastmcp import FastMCP
 from fastmcp.tools import ToolResult
 from mcp import Client as SDKClient
 from mcp.server import MCPServer
-from mcp_types import CallToolResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
 from aerogram import fastmcp, mcp
+from aerogram.errors import NotFound
 from aerogram.sanitize import Fence, Redaction
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
@@ -30,6 +32,21 @@ def read_text():
     return f"key={KEY}"
 
 
+def read_nothing():
+    raise NotFound(f"nothing under {KEY}", details={"password": "hunter2"})
+
+
+def linked():
+    """A finished result with a link, an embedded resource and what its author says besides."""
+    link = ResourceLink(type="resource_link", uri=f"https://h/?key={KEY}", name=KEY, description=f"see {KEY}")
+    held = EmbeddedResource(type="resource", resource=TextResourceContents(uri=f"file:///{KEY}", text="inside"))
+    return [link, held], {"author/note": {"password": "hunter2"}}
+
+
+def ask():
+    return f"use {KEY}"
+
+
 def by_fastmcp(*steps):
     inner, server = FastMCP("inner"), FastMCP("outer")
     inner.tool(read)
@@ -45,9 +62,16 @@ def by_fastmcp(*steps):
     def failing():
         return ToolResult(content=[text(KEY)], is_error=True)
 
+    @server.tool(name="linked")
+    def link():
+        content, meta = linked()
+        return ToolResult(content=content, meta=meta)
+
     server.tool(blocks)
     server.resource("data://json")(read)
     server.resource("data://text")(read_text)
+    server.resource("data://nothing")(read_nothing)
+    server.prompt(ask)
     return FastMCPClient(server)
 
 
@@ -63,9 +87,16 @@ def by_sdk(*steps):
     def failing() -> CallToolResult:
         return CallToolResult(content=[text(KEY)], is_error=True)
 
+    @server.tool(name="linked")
+    def link() -> CallToolResult:
+        content, meta = linked()
+        return CallToolResult(content=content, _meta=meta)
+
     server.tool()(blocks)
     server.resource("data://json")(read)
     server.resource("data://text")(read_text)
+    server.resource("data://nothing")(read_nothing)
+    server.prompt()(ask)
     return SDKClient(server)
 
 
@@ -113,3 +144,17 @@ async def test_texts_that_have_nothing_to_hide_are_the_same(client):
     async with client(Fence("comment")) as caller:
         result = await caller.call_tool("blocks", {})
     assert [one.text for one in result.content] == [f"the key {KEY}", "plain"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("client", [by_sdk, by_fastmcp])
+async def test_links_prompts_failures_of_resources_and_what_an_author_says_besides_are_clean(client):
+    async with client(Redaction()) as caller:
+        result = await caller.call_tool("linked", {})
+        prompt = await caller.get_prompt("ask", {})
+        with pytest.raises(MCPError) as refused:
+            await caller.read_resource("data://nothing")
+    said = repr([result.content, result.meta, prompt, refused.value.error, str(refused.value)])
+    assert KEY not in said and "hunter2" not in said
+    assert result.content[1].resource.text == "inside" and prompt.messages[0].content.text.startswith("use [redacted:")
+    assert refused.value.error.data["code"] == "NOT_FOUND" and "author/note" in result.meta

@@ -153,6 +153,19 @@ def test_the_survivors_are_requirements():
     assert listed == sorted(set(listed)) and set(listed) <= {row.id for row in requirements()}
 
 
+def test_the_features_that_rows_name_are_there():
+    """A place that was renamed would leave its row without a mutant."""
+    from mutants.operators import mutants_of
+    from mutants.sources import Tree
+
+    tree = Tree(ROOT)
+    paths = {module: path for path, module in tree.modules.items()}
+    for name in {one for row in tree.requirements for one in row.features}:
+        module, place, text = f"{name}::".split(":")[:3]
+        found = mutants_of(tree.text(paths[module]), paths[module])
+        assert any(f"{one.place.owner}.".startswith(f"{place}.") and text in one.about for one in found), name
+
+
 def test_the_tests_of_a_lot_of_requirements_notice_a_change_of_their_feature(tmp_path):
     """The lot is drawn anew whenever the sources change, so that it is another one with each commit.
 

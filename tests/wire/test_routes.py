@@ -298,6 +298,21 @@ def test_an_envelope_that_lacks_something_is_none_for_legacy_callers_either(wire
         assert {one.status_code for one in everywhere(wire, "response-v2", name, "v1")} == {status}
 
 
+def test_what_does_not_fit_is_the_next_page_also_where_nobody_asked_for_one(wire: Recordings) -> None:
+    """The guide's loop over the cursor gets every row once, and each page says how large it is."""
+    for framework in ROUTES:
+        page, seen = wire.routes(framework, "response-v2", "small")["all_tasks"].json(), []
+        address = wire.address(framework, "response-v2 small")
+        while True:
+            seen += [one["task_id"] for one in page["data"]["tasks"]]
+            where = page["meta"]["pagination"]
+            assert where["total_count"] == 45 and where.get("page_size", len(seen)) == len(page["data"]["tasks"])
+            if not where["has_more"]:
+                break
+            page = httpx.get(f"{address}/all_tasks", params={"envelope": "v2", "cursor": where["cursor"]}).json()
+        assert seen == [f"task-{number:03}" for number in range(45)]
+
+
 # --- knowledge-1.0 ---------------------------------------------------------------------------------------------------
 
 

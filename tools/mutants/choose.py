@@ -106,7 +106,7 @@ class Choice:
         """Whether a mutant stands in one of the places that a row names."""
         module, owner = self.tree.modules.get(mutant.path, mutant.path), mutant.place.owner
         for name, place, text in (f"{one}::".split(":")[:3] for one in features):
-            if name == module and f"{owner}.".startswith(f"{place}.") and text in mutant.about:
+            if name == module and (not place or f"{owner}.".startswith(f"{place}.")) and text in mutant.about:
                 return True
         return False
 
@@ -114,11 +114,16 @@ class Choice:
         """Every mutant that the test can meet, with the number of tests that can."""
         lines = self._executed[requirement.test]
         used = self._used[requirement.test]
-        paths = sorted({*lines, *(path for path, _ in used)} & set(self.tree.modules))
-        for path in paths:
+        named = {one.partition(":")[0] for one in requirement.features}
+        paths = {
+            *lines,
+            *(path for path, _ in used),
+            *(path for path, name in self.tree.modules.items() if name in named),
+        }
+        for path in sorted(paths & set(self.tree.modules)):
             for one in self._mutants_of(path):
                 if one.place.defines is not None:
-                    if (path, one.place.defines) in used:
+                    if (path, one.place.defines) in used or self._is_of(one, requirement.features):
                         yield one, self._users_of_definition[path, one.place.defines]
                 elif _meets(one, lines.get(path, frozenset())):
                     yield one, self._users_of_lines(path, one)

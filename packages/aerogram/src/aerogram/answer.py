@@ -8,6 +8,7 @@ The whole path, from top to bottom:
     bill         what the answer costs is taken from the limits
     annotate     what limits, deprecations and the protocol have to say about the call
     clean        what may not be said is taken out
+    find_kind    the type that the rows look like, where none is declared
     page         the rows that were asked for, and the way on after each of them
     select       the mode and the fields that were asked for
     complete     the request id, the duration, what the dialect requires
@@ -99,6 +100,7 @@ __all__ = [
     "complete",
     "count",
     "fail",
+    "find_kind",
     "find_outcome",
     "finish",
     "fit",
@@ -310,12 +312,10 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = draft._replace(reply=resolved(located(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
-        kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
-        if kind is not None:
-            call = replace(call, found_kind=kind)
         await bill(call, draft)
         draft = annotate(call, draft)
         draft = clean(call, draft)
+        call = find_kind(call, draft)
         draft = await page(call, draft)
         draft = select(call, draft)
         draft = complete(call, draft)
@@ -565,6 +565,12 @@ _NO_ROWS: Final = Notice(
 )
 
 
+def find_kind(call: Call, draft: ReplyDraft) -> Call:
+    """The call with the type that its rows look like, where its operation declares none."""
+    kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
+    return call if kind is None else replace(call, found_kind=kind)
+
+
 async def page(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The rows that were asked for; where none were, all of them, and the way on in case that they do not fit."""
     if draft.reply.problem is not None:
@@ -746,7 +752,15 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     observation = OBSERVATION.get()
     if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.size_before(), observation.size_before or 0)
-    return draft._replace(reply=found.reply, leftovers=found.leftovers)
+    return draft._replace(reply=_with_size_of_page(call, found.reply), leftovers=found.leftovers)
+
+
+def _with_size_of_page(call: Call, reply: Reply[Any]) -> Reply[Any]:
+    """The reply with the size that its page came out with, where nobody has chosen one for its walk."""
+    page, rows = reply.page, None if call.cursor is None or call.page_size is not None else rows_of(reply.data)
+    if page is None or rows is None or page.total is None or (page.page_size or 0) < page.total:
+        return reply
+    return reply.replace(page=replace(page, page_size=len(rows.items)))
 
 
 def _fit_with_word(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted | None:

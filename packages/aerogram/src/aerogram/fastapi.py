@@ -88,7 +88,7 @@ def install(
     """
     insist_on("fastapi", app)
     made = contract or Contract()
-    installed = surround(app, made, versions or Versions(), principal, entries_of, content, _add_content)
+    installed = surround(app, made, versions, principal, entries_of, content, _add_content)
     describe = app.openapi
     known: dict[int, tuple[Any, dict[str, Any]]] = {}
 

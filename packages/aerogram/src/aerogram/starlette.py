@@ -78,12 +78,12 @@ def install(
 ) -> Installation:
     """Make every answer of an application keep the contract.
 
-    `versions` says which routes have both envelopes and how they are negotiated; the dialect of the contract does not
-    matter here, because each version has its own. What replies left out is served at `content` when the contract has
-    an archive; None leaves that route out. Call it before the application has started.
+    `versions` says which routes have both envelopes and how they are negotiated; without it, the newer one is the
+    dialect of the contract. What replies left out is served at `content` when the contract has an archive; None leaves
+    that route out. Call it before the application has started.
     """
     insist_on("starlette", app)
-    return surround(app, contract or Contract(), versions or Versions(), principal, entries_of, content, _add_content)
+    return surround(app, contract or Contract(), versions, principal, entries_of, content, _add_content)
 
 
 def _add_content(app: Starlette, address: str) -> None:
@@ -101,10 +101,20 @@ def _add_content(app: Starlette, address: str) -> None:
     app.router.routes.insert(0, Route(address, shapes(controls=True)(retrieve)))
 
 
+def _versions_of(contract: Contract, given: Versions | None) -> Versions:
+    """The versions that are given, or else the usual ones, of which the newer is the dialect of the contract."""
+    own = None if contract.dialect is None or contract.speaker.name in ("bare", "problem") else contract.speaker
+    if given is None:
+        return Versions() if own is None else Versions(current=own)
+    if own is not None and own.name not in {dialect_named(one).name for one in (given.legacy, given.current)}:
+        log.warning("nobody is served the contract's dialect %s: Versions(current=%r) would", own.name, own.name)
+    return given
+
+
 def surround(
     app: Starlette,
     contract: Contract,
-    versions: Versions,
+    given: Versions | None,
     principal: Principal,
     entries: Entries,
     content: str | None,
@@ -115,6 +125,7 @@ def surround(
         raise InvalidReply("this application has Aerogram already: install it once")
     if app.middleware_stack is not None:
         raise InvalidReply("install before the application has started")
+    versions = _versions_of(contract, given)
     for name in (versions.legacy, versions.current, versions.problem):
         dialect_named(name)
     control_names(versions.controls)
@@ -138,7 +149,9 @@ def surround(
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _declared)
-        inside = build() if service.clean is None else SanitizingMiddleware(build(), service.clean)
+        inside = build()
+        if service.clean is not None:
+            inside = SanitizingMiddleware(inside, service.clean, contract.forms.max_bytes)
         return Layer(inside, versions, directory, service, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]

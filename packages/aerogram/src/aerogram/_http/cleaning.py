@@ -7,18 +7,20 @@ migrated, responses that a handler made itself, failures in the framework's own 
     JSON that has a length          is held, read, made clean; the same bytes go on if it was clean
     JSON that was compressed        likewise, and is sent as it is if it has to be changed
     JSON that others can read       likewise: repeated members, NaN, lone surrogates
-    what nobody can read as JSON    is not sent, because nothing can be taken out of it
+    what nobody can read as JSON    is not sent, because nothing can be taken out of it; nor what cannot be unpacked,
+                                    or only to more than a value may have
     anything else                   passes unread: streams, other formats, unknown encodings
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from aerogram._http import responses as fields
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
-from aerogram._http.responses import decompress
+from aerogram._http.responses import unpack
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps_loosely, loads_loosely
 from aerogram.reply import Reply
@@ -27,30 +29,36 @@ __all__ = ["SanitizingMiddleware"]
 
 Clean: TypeAlias = Callable[[Reply[Any]], Reply[Any]]
 _FAILURES: Final = 400
-_NO_LIMIT: Final = 0
+LARGE: Final = 200_000
+"""From so many bytes on, an answer is made clean in a thread."""
 _OF_BYTES: Final = frozenset({b"content-length", b"content-encoding", b"etag", b"content-md5", b"digest"})
 
 
 class SanitizingMiddleware:
     """An application whose JSON is made clean; it stands right inside of the layer."""
 
-    def __init__(self, app: App, clean: Clean) -> None:
+    def __init__(self, app: App, clean: Clean, longest: int) -> None:
         self._app = app
         self._clean = clean
+        self._longest = longest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer, and read what it says."""
         reads = scope["type"] == "http"
-        await self._app(scope, receive, _SanitizingSend(scope, send, self._clean) if reads else send)
+        await self._app(scope, receive, self._sanitize(scope, send) if reads else send)
+
+    def _sanitize(self, scope: Scope, send: Send) -> Send:
+        return _SanitizingSend(scope, send, self._clean, self._longest)
 
 
 class _SanitizingSend:
     """Holds an answer that is JSON until it is whole, and sends it without what may not be said."""
 
-    def __init__(self, scope: Scope, send: Send, clean: Clean) -> None:
+    def __init__(self, scope: Scope, send: Send, clean: Clean, longest: int) -> None:
         self._scope = scope
         self._send = send
         self._clean = clean
+        self._longest = longest
         self._start: Message | None = None
         self._content = bytearray()
 
@@ -84,7 +92,11 @@ class _SanitizingSend:
     async def _finish(self, start: Message) -> None:
         self._start = None
         content = bytes(self._content)
-        cleaned = self._clean_json(start["status"], content, fields.find(start["headers"], b"content-encoding"))
+        encoding = fields.find(start["headers"], b"content-encoding")
+        if encoding or len(content) > LARGE:  # it takes a while, in which others have their answers
+            cleaned = await asyncio.to_thread(self._clean_json, start["status"], content, encoding)
+        else:
+            cleaned = self._clean_json(start["status"], content, encoding)
         if cleaned is not None:
             content = cleaned
             kept = [pair for pair in start["headers"] if pair[0] not in _OF_BYTES]
@@ -93,11 +105,11 @@ class _SanitizingSend:
         await self._send({"type": BODY, "body": content})
 
     def _clean_json(self, status: int, content: bytes, encoding: bytes) -> bytes | None:
-        """The JSON without what may not be said; None where nothing has to be taken out, or it cannot be unpacked."""
-        unpacked = decompress(content, encoding.strip().lower(), _NO_LIMIT)
-        if not unpacked.strip():  # nothing can be unpacked, or there is nothing, as in the answer to a HEAD
-            return None
+        """The JSON without what may not be said; None where nothing is to be taken out, or it is packed oddly."""
         try:
+            unpacked = unpack(content, encoding, self._longest)
+            if unpacked is None or not unpacked.strip():  # there is nothing, as in the answer to a HEAD
+                return None
             said, is_whole = loads_loosely(unpacked)
             clean = self._clean_value(status, said)
             return None if clean is said and is_whole else dumps_loosely(clean)

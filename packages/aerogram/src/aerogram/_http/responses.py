@@ -129,6 +129,46 @@ def decompress(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) ->
         return b""
 
 
+def unpack(content: bytes, encodings: bytes, longest: int) -> bytes | None:
+    """A body without its encodings; None where one of them is not known.
+
+    What cannot be unpacked, or is longer than it may be, is a `ContractError`.
+    """
+    names = [one.strip() for one in encodings.lower().split(b",")]
+    for name in reversed([one for one in names if one not in (b"", b"identity")]):
+        if name not in (b"gzip", b"x-gzip", b"deflate"):
+            return None
+        try:
+            content = _inflate(content, zlib.MAX_WBITS | 32, longest)
+        except zlib.error:
+            if name != b"deflate":
+                raise ContractError("it says that it is packed, and cannot be unpacked") from None
+            content = _inflate_raw(content, longest)
+    return content
+
+
+def _inflate(content: bytes, bits: int, longest: int) -> bytes:
+    """What was packed, in one piece or in several that follow each other."""
+    whole = bytearray()
+    while content:
+        packed = zlib.decompressobj(bits)
+        whole += packed.decompress(content, longest + 1 - len(whole))
+        if len(whole) > longest:
+            raise ContractError(f"unpacked it has more than {longest:,} bytes")
+        if not packed.eof:
+            raise ContractError("it is packed, and its end is missing")
+        content = packed.unused_data
+    return bytes(whole)
+
+
+def _inflate_raw(content: bytes, longest: int) -> bytes:
+    """What many servers send as deflate: without the head that the standard wants."""
+    try:
+        return _inflate(content, -zlib.MAX_WBITS, longest)
+    except zlib.error:
+        raise ContractError("it says that it is packed, and cannot be unpacked") from None
+
+
 def _seconds(delay: bytes | None) -> int | None:
     """A Retry-After field in whole seconds, which is a number of them or a date (RFC 9110, section 10.2.3)."""
     said = (delay or b"").strip()
@@ -321,7 +361,7 @@ def announce_json(given: Fields) -> bool:
 def is_json(content_type: bytes) -> bool:
     """Whether a content type is JSON of some kind."""
     kind = content_type.partition(b";")[0].strip().lower()
-    return kind == b"application/json" or kind.endswith(b"+json")
+    return kind in (b"application/json", b"text/json") or kind.endswith(b"+json")
 
 
 def replace_content_type(given: Fields, media_type: str) -> Fields:

@@ -242,7 +242,11 @@ class HttpService:
             asked = asked if outcome.max_tokens is None else {**asked, "max_tokens": outcome.max_tokens}
         contract = self._contract_for(self._sized if _says_loss(outcome, exchange) else self._contracts, exchange)
         call = self._call_of(contract, who, exchange, known, self._with_levers(contract, exchange, asked))
-        return await finish(call, await normalize(call, outcome))
+        done = await finish(call, await normalize(call, outcome))
+        page = done.reply.page
+        if page is not None and done.rows is not None and not page.has_more and not call.is_paged:
+            return done._replace(reply=done.reply.replace(page=None))  # all of it, of which nobody asked for a page
+        return done
 
     async def retrieve(
         self, exchange: Exchange, hash: str, *, ids: Sequence[str] = (), path: str = "", as_text: bool = False
@@ -277,6 +281,9 @@ class HttpService:
         if exchange.version == LEGACY and not self._legacy_has_size:
             asked.pop("max_tokens", None)
             return asked
+        is_read = exchange.scope["method"] in SAFE_METHODS and "cursor" in terms.controls
+        if is_read and self._sized[exchange.version].speaker.has_pages:
+            asked["pages"] = True
         size = self._contract.page_sizes.get(terms.operation)
         if size is not None and "page_size" in terms.controls and "cursor" not in asked:
             asked.setdefault("page_size", size)

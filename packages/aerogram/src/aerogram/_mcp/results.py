@@ -23,10 +23,12 @@ from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
+from aerogram.sanitize import Step, sanitize_value
 from aerogram.shape.media import NOTE
 
 __all__ = [
     "PREFIX",
+    "clean_failure",
     "meta_of",
     "resource_error",
     "sdk_blocks",
@@ -36,6 +38,7 @@ __all__ = [
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+URL_ELICITATION_REQUIRED: Final = -32042
 MOST_SCHEMAS: Final = 500
 
 _TEXT: Final = frozenset({"type", "text", "annotations"})
@@ -107,6 +110,21 @@ def problem_told(error: BaseException) -> Problem:
     data = getattr(getattr(error, "error", None), "data", None)
     code = data.get("code") if isinstance(data, Mapping) else None
     return Problem.of(code if isinstance(code, str) and code in TABLE else "INTERNAL_ERROR")
+
+
+def clean_failure(error: BaseException, steps: Sequence[Step]) -> BaseException:
+    """An exception whose words are sent, without what may not be said; where a person is to go stays as it is."""
+    told = getattr(error, "error", None)
+    if told is not None and hasattr(told, "message") and hasattr(told, "data"):  # an error of the protocol
+        is_address = told.code == URL_ELICITATION_REQUIRED
+        told.message = sanitize_value(told.message, *steps)
+        told.data = told.data if is_address else sanitize_value(told.data, *steps)
+        error.args = (told.code, told.message, told.data)
+        return error
+    error.args = tuple(sanitize_value(one, *steps) if isinstance(one, str) else one for one in error.args)
+    for name in ("message", "remediation", "user_message", "details") if isinstance(error, ReplyError) else ():
+        setattr(error, name, sanitize_value(getattr(error, name), *steps))
+    return error
 
 
 def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:

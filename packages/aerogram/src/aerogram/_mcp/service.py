@@ -30,7 +30,7 @@ from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_te
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, join_content, take_content
-from aerogram._mcp.results import PREFIX, conforms, meta_of, problem_told, tool_result
+from aerogram._mcp.results import PREFIX, clean_failure, conforms, meta_of, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
@@ -60,7 +60,7 @@ from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, is_generated_id, new_request_id
 from aerogram.retrieval import Retrieval, retrieve_for
-from aerogram.sanitize import sanitize_result, sanitize_text
+from aerogram.sanitize import sanitize_given, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import MODES, Mode
@@ -390,6 +390,8 @@ class Service:
         A contract around this one, or the call of a tool that it is a part of, may do so already.
         """
         inside, around, own = CURRENT.get(None), _GIVING.get(_NOBODY), self.contract
+        if own.sanitizers:
+            produce = partial(self._clean, method, produce)
         is_observed = around.observes or (inside is not None and inside.contract.observer is not None)
         is_charged = around.charges or (inside is not None and inside.contract.limits is not None)
         observer, limits = None if is_observed else own.observer, None if is_charged else own.limits
@@ -417,6 +419,17 @@ class Service:
                 return outcome
         finally:
             _GIVING.reset(token)
+
+    async def _clean(self, method: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """What is given out, and what is said where it cannot be, without what may not be said."""
+        steps = self.contract.sanitizers
+        try:
+            found = await produce()
+        except Exception as error:
+            clean_failure(error, steps)
+            raise
+        # the texts of resources are made clean where they are read
+        return sanitize_given(found, *steps, clean=("text", "content", "uri") if method == "resources/read" else ())
 
     async def answer_besides(
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None

@@ -326,6 +326,7 @@ class KnowledgeV1Dialect(Dialect):
 
     name = NAME
     documents_cursors = True
+    has_pages = True
     smallest = 400
     body = MCPResponseEnvelope[Any]
     members = _TOP

@@ -95,6 +95,8 @@ class Dialect(ABC):
     """Whether a success goes without a request id that was made here: nobody needs it, and it has its price."""
     needs: ClassVar[frozenset[str]] = frozenset()
     """What the contract requires and a handler rarely says; `complete` fills it in."""
+    has_pages: ClassVar[bool] = False
+    """Whether the contract has a member that says which page of a list this is."""
     required_if_empty: ClassVar[frozenset[str]] = frozenset()
     """Members that the contract requires even where they say nothing; a text for a model goes without them then."""
     smallest: ClassVar[int] = 1

@@ -148,6 +148,7 @@ class ResponseV2Dialect(Dialect):
     shortage = None
     smallest = 250
     hides_own_ids = True
+    has_pages = True
     extension = f"/meta/{KEY}"
     vocabularies = frozenset({"/data/error_type"})
     slim: ClassVar[Mapping[str, Any]] = {

@@ -18,7 +18,7 @@ from aerogram.normalize.resource import ResourceResult, normalize_resource_paylo
 from aerogram.normalize.signals import is_signal
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
-from aerogram.sanitize import Step, sanitize_text
+from aerogram.sanitize import Step, sanitize_given, sanitize_text
 from aerogram.shape.pages import ResumablePage
 
 try:
@@ -113,7 +113,8 @@ def _clean(found: Any, steps: Sequence[Step]) -> Any:
             one.model_copy(update={"text": sanitize_text(one.text, *steps)}) if hasattr(one, "text") else one
             for one in found.sent.contents
         ]
-        return _Read(found.sent.model_copy(update={"contents": sent}), found.uri)
+        told = found.sent.model_copy(update={"contents": sent})
+        return _Read(sanitize_given(told, *steps, clean=("text", "uri")), found.uri)
     if not isinstance(found, Read):
         return found
     contents = [

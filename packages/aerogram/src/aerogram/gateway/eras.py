@@ -17,6 +17,7 @@ from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 __all__ = [
     "add_envelope",
+    "is_answer",
     "is_complete",
     "is_modern",
     "strip_envelope",
@@ -47,16 +48,27 @@ def is_modern(version: str) -> bool:
 
 
 def is_complete(result: Mapping[str, Any]) -> bool:
-    """Whether a result is the answer, and no question to the client and no task that will have one."""
-    return bool(result.get("resultType", "complete") == "complete") and task_of(result) is None
+    """Whether a result is the answer, and no question to the client and no task that will have one.
+
+    A result that says something is an answer whatever it calls itself.
+    """
+    is_question = result.get("resultType") == "input_required" and not is_answer(result)
+    return not is_question and task_of(result) is None
 
 
 def task_of(result: Mapping[str, Any]) -> str | None:
     """The task that will have the answer, where a result is that and not the answer itself."""
+    if is_answer(result):
+        return None
     if result.get("resultType") == "task":
         return str(result.get("taskId"))
     held = result.get("task")  # as 2025-11-25 has it
-    return str(held.get("taskId")) if isinstance(held, Mapping) and "content" not in result else None
+    return str(held.get("taskId")) if isinstance(held, Mapping) else None
+
+
+def is_answer(result: Mapping[str, Any]) -> bool:
+    """Whether a result says something."""
+    return "content" in result or "structuredContent" in result
 
 
 def with_meta(params: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Message:

@@ -35,7 +35,16 @@ from aerogram._mcp.results import protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.address import refusal_of
-from aerogram.gateway.eras import add_envelope, is_modern, strip_envelope, task_of, to_legacy, to_modern, with_meta
+from aerogram.gateway.eras import (
+    add_envelope,
+    is_answer,
+    is_modern,
+    strip_envelope,
+    task_of,
+    to_legacy,
+    to_modern,
+    with_meta,
+)
 from aerogram.gateway.link import Client, Link, Source
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
 from aerogram.gateway.report import Report
@@ -236,7 +245,6 @@ class Relay:
             "server/discover": self._discover,
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            "prompts/get": self._get_prompt,
             "resources/read": self._read_resource,
             "resources/templates/list": self._list_templates,
             "tasks/get": self._get_task,
@@ -287,9 +295,9 @@ class Relay:
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
         except ReplyError as error:
-            raise self.tools.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
+            raise self.tools.cleaner.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
         except MCPError as error:
-            raise self.tools.clean_error(error) from error
+            raise self.tools.cleaner.clean_error(error) from error
         finally:
             if front.holds and front.line is not None:
                 self._release(front.line)
@@ -522,6 +530,8 @@ class Relay:
         """The server's answer to a request, in the era of its client."""
         line, link = await self._open(front)
         result = await self._exchange(front, line, link, method, params)
+        if method != "tools/call":  # whose answers are made clean where they are fitted
+            result = self.tools.cleaner.clean_result(method, result)
         if front.is_modern:
             return to_modern(method, result, link.info)
         return to_legacy(method, result) if link.is_modern else result
@@ -632,6 +642,7 @@ class Relay:
             self._tasks[task] = name
             if len(self._tasks) > MOST_TASKS:
                 del self._tasks[next(iter(self._tasks))]
+            result = await self._fit_task(front, result)
         return to_modern("tools/call", result) if front.is_modern else to_legacy("tools/call", result)
 
     async def _make_fit(self, front: Front, name: str, arguments: Message, invoke: Invoke) -> Message:
@@ -650,31 +661,27 @@ class Relay:
 
     async def _fit_task(self, front: Front, task: Message) -> Message:
         held = task.get("result")
-        if not isinstance(held, dict) or "content" not in held:
+        if not isinstance(held, dict) or not is_answer(held):
             return task
         return {**task, "result": await self._fit_later(front, str(task.get("taskId")), held)}
 
     async def _task_result(self, front: Front, params: Message) -> Message:
         """What a task has come to, as clients of 2025-11-25 ask for it."""
         found = await self._forward(front, "tasks/result", params)
-        return await self._fit_later(front, str(params.get("taskId")), found) if "content" in found else found
+        return await self._fit_later(front, str(params.get("taskId")), found) if is_answer(found) else found
 
     async def _fit_later(self, front: Front, task: str, result: Message) -> Message:
         async def found(_: Message) -> Message:
             return result
 
-        return await self._make_fit(front, self._tasks.get(task, "task"), {}, found)
-
-    async def _get_prompt(self, front: Front, params: Message) -> Message:
-        found = await self._forward(front, "prompts/get", params)
-        return self.tools.clean_prompt(found) if "messages" in found else found
+        made = await self._make_fit(front, self._tasks.get(task, "task"), {}, found)
+        return made if front.is_modern else to_legacy("tools/call", made)
 
     async def _read_resource(self, front: Front, params: Message) -> Message:
         uri, ours = str(params.get("uri")), ARCHIVE_TEMPLATE.partition("{")[0]
         if self.tools.contract.archive is not None and uri.startswith(ours):
             return await self._read_archive(front, uri, uri.removeprefix(ours))
-        found = await self._forward(front, "resources/read", params)
-        return {**found, "contents": self.tools.clean_contents(found["contents"])} if "contents" in found else found
+        return await self._forward(front, "resources/read", params)
 
     async def _read_archive(self, front: Front, uri: str, digest: str) -> Message:
         try:
@@ -705,6 +712,7 @@ class Relay:
         try:
             if link.is_modern:
                 result = await link.request("subscriptions/listen", params, listen_id)
+                result = self.tools.cleaner.clean_result("subscriptions/listen", result)
                 return with_meta(result, {_SUBSCRIPTION: front.request_id})
             return await self._listen_to_legacy(front, line, link, listen_id)
         finally:
@@ -821,7 +829,7 @@ class Relay:
         line = self._by_link.get(link)
         if line is None or not _is_news(method):
             return
-        params = self.tools.clean_news(method, params)
+        params = self.tools.cleaner.clean_news(method, params)
         told = dict(params or {})
         if method == "notifications/tools/list_changed":
             self.tools.forget()
@@ -839,14 +847,13 @@ class Relay:
 
     async def _tell_listener(self, listen: Listen, method: str, told: Message) -> None:
         front = listen.front
+        told = await self._fit_news(front, method, told)
         if isinstance(front.channel, anyio.Event):  # our own stream, for a legacy client
             if method == "notifications/subscriptions/acknowledged":
                 front.channel.set()
             elif front.session.outbound is not None:
                 await front.session.outbound.notify(method, with_meta(told, {_SUBSCRIPTION: None}) or None)
             return
-        if method == "notifications/tasks":
-            told = await self._fit_task(front, told)
         await front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: front.request_id}))
 
     async def _tell_everybody(self, line: Line, method: str, params: Params) -> None:
@@ -855,7 +862,8 @@ class Relay:
             own = [one.front.channel for one in line.flights.values() if one.front.session is session]
             channel = own[-1] if own and method == _LOG else session.outbound
             if channel is not None:
-                await channel.notify(method, params)
+                front = Front(session, session.client, channel, None, {})
+                await channel.notify(method, await self._fit_news(front, method, told) if params else params)
         for listen in list(line.listens.values()):
             if listen.front.is_modern and listen.wants(method, told):
                 await listen.front.channel.notify(method, with_meta(told, {_SUBSCRIPTION: listen.front.request_id}))
@@ -865,8 +873,13 @@ class Relay:
         flights = list(line.flights.values()) if not self._shares else [] if caller is None else [caller]
         for flight in flights:
             if flight.front.is_modern and (method != _LOG or flight.wants(str(told.get("level")))):
-                await flight.front.channel.notify(method, params)
+                fitted = await self._fit_news(flight.front, method, told) if params else params
+                await flight.front.channel.notify(method, fitted)
                 break
+
+    async def _fit_news(self, front: Front, method: str, told: Message) -> Message:
+        """A notification as a client gets it: what a task has come to may stand in one."""
+        return await self._fit_task(front, told) if method == "notifications/tasks" else told
 
     def _hearers(self, line: Line, method: str, told: Message) -> list[Session]:
         """The legacy clients for whom a notification is: where several share a link, no more than may know of it."""

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import mcp_types
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
@@ -24,12 +23,11 @@ from aerogram.answer import Call
 from aerogram.cache import UNKEPT, Cache
 from aerogram.contract import Contract
 from aerogram.errors import ReplyError
+from aerogram.gateway.cleaner import Cleaner
 from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
-from aerogram.sanitize import sanitize, sanitize_contents, sanitize_text
-from aerogram.sanitize.steps import UNREADABLE
 from aerogram.shape.controls import Controls
 
 __all__ = ["Tools"]
@@ -39,8 +37,8 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
-_WORDS_OF_LINKS: Final = frozenset(("uri", "name", "title", "description"))
-_WORDS_OF_NEWS: Final = {"notifications/message": "data", "notifications/progress": "message"}
+_FITTED: Final = RESULT_MEMBERS - {"resultType"}
+"""What is fitted of a result; the rest goes beside it, a kind of result that nobody here knows among it."""
 
 
 class _Unfinished(dict[str, Any]):
@@ -67,6 +65,7 @@ class Tools:
         """Whether the server has listed all of them, so that the name of ours is settled."""
         self._is_listing = False
         self.service = Service(contract)
+        self.cleaner = Cleaner(contract.sanitizers)
         self._retrieve = self._own_tool()
 
     @property
@@ -168,8 +167,8 @@ class Tools:
         async def handler(given: dict[str, Any]) -> Any:
             result = await invoke(given)
             if not is_complete(result):
-                return _Unfinished(result)
-            result = self._clean_rest(result)
+                return _Unfinished(self.cleaner.clean_result("tools/call", result))
+            result = self.cleaner.clean_besides(result)
             held.update(result)
             return self._outcome(result, profile)
 
@@ -180,7 +179,7 @@ class Tools:
             return dict(held) if held and (is_readable or not self.contract.sanitizers) else None
 
         sent = await self._serve(profile, arguments, caller, handler, write)
-        return {**{member: held[member] for member in held.keys() - RESULT_MEMBERS}, **sent}
+        return {**{name: value for name, value in held.items() if name not in _FITTED}, **sent}
 
     def remember(self, name: str, invoke: Invoke) -> Invoke:
         """The call to the server, or what it has answered before, where that may be kept for a while."""
@@ -220,7 +219,7 @@ class Tools:
 
     def _outcome(self, result: Message, profile: Profile) -> Any:
         """What a server answered: its finished result, or what that says where an envelope is to be around it."""
-        known = {member: value for member, value in result.items() if member in RESULT_MEMBERS}
+        known = {member: value for member, value in result.items() if member in _FITTED}
         if not is_written_result(known, self.contract.forms):
             return result  # of a kind that nobody here knows: data like any other
         made = ToolResult.of_wire(known, self.contract.forms)
@@ -228,69 +227,3 @@ class Tools:
             return made
         told = tell_result(Call(self.contract, operation=profile.name), known, is_boxed=profile.is_boxed)
         return sdk_blocks(known["content"]) if told is None else told.draft.reply
-
-    def clean_error(self, error: MCPError) -> MCPError:
-        """An error of the protocol without what may not be said; where a person is to go stays as it is."""
-        if not self.contract.sanitizers:
-            return error
-        said = error.error
-        data = said.data if said.code == mcp_types.URL_ELICITATION_REQUIRED else self.clean(said.data)
-        return MCPError(said.code, self.clean(said.message), data)
-
-    def clean(self, value: Any) -> Any:
-        """A text, or other data, without what may not be said."""
-        steps = self.contract.sanitizers
-        if value is None or not steps:
-            return value
-        try:
-            return sanitize_text(value, *steps) if isinstance(value, str) else sanitize(Reply(value), *steps).data
-        except RecursionError:
-            return UNREADABLE  # nobody has looked at what lies so deep
-
-    def clean_contents(self, contents: Any) -> Any:
-        """The contents of a resource without what may not be said."""
-        steps = self.contract.sanitizers
-        return sanitize_contents(contents, *steps) if steps else contents
-
-    def clean_prompt(self, prompt: Message) -> Message:
-        """What a prompt says, without what may not be said."""
-        if not self.contract.sanitizers:
-            return prompt
-        told = {name: self.clean(value) if name == "description" else value for name, value in prompt.items()}
-        messages = [one for one in prompt.get("messages") or () if isinstance(one, dict)]
-        return {**told, "messages": [{**one, "content": self._clean_content(one.get("content"))} for one in messages]}
-
-    def clean_news(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """A notification without what may not be said: the words of a log and of progress."""
-        name = _WORDS_OF_NEWS.get(method, "")
-        return params if params is None or name not in params else {**params, name: self.clean(params[name])}
-
-    def _clean_content(self, content: Any) -> Any:
-        """A block of a prompt, or several."""
-        if isinstance(content, list):
-            return [self._clean_content(one) for one in content]
-        if not isinstance(content, dict):
-            return self.clean(content)
-        return self._clean_link(sanitize_contents([content], *self.contract.sanitizers)[0])
-
-    def _clean_rest(self, result: Message) -> Message:
-        """A result with what is no text of its blocks clean, which the path of every result sees to."""
-        if not self.contract.sanitizers:
-            return result
-        known = {name: value for name, value in result.items() if name in RESULT_MEMBERS}
-        others = self.clean({name: value for name, value in result.items() if name not in RESULT_MEMBERS})
-        clean = {**known, **others} if isinstance(others, dict) else known
-        if isinstance(clean.get("content"), list):
-            clean["content"] = [self._clean_link(one) for one in clean["content"]]
-        return clean
-
-    def _clean_link(self, block: Any) -> Any:
-        """A block with the words of its link clean, or the address of the resource that it holds."""
-        if not isinstance(block, dict):
-            return block
-        if block.get("type") == "resource_link":
-            return {name: self.clean(value) if name in _WORDS_OF_LINKS else value for name, value in block.items()}
-        held = block.get("resource")
-        if isinstance(held, dict) and "uri" in held:
-            return {**block, "resource": {**held, "uri": self.clean(held["uri"])}}
-        return block

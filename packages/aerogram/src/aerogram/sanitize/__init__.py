@@ -12,8 +12,10 @@ from aerogram.sanitize.steps import (
     sanitize,
     sanitize_blocks,
     sanitize_contents,
+    sanitize_given,
     sanitize_result,
     sanitize_text,
+    sanitize_value,
 )
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "sanitize",
     "sanitize_blocks",
     "sanitize_contents",
+    "sanitize_given",
     "sanitize_result",
     "sanitize_text",
+    "sanitize_value",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from aerogram.errors import ContractError
 from aerogram.jsontext import dumps, dumps_loosely, loads_loosely
@@ -81,6 +81,8 @@ class Redaction:
     kinds: tuple[SecretKind, ...] = SECRET_KINDS
     names: frozenset[str] = frozenset()
     shown: frozenset[str] = frozenset()
+    is_for_words: ClassVar[bool] = True
+    """Whether it is for words of any kind, such as those of a link, and not for texts alone."""
     _assignments: AssignmentFinder = field(init=False, repr=False, compare=False)
     _clues: _Clues = field(init=False, repr=False, compare=False)
 

@@ -351,8 +351,10 @@ class _Fitting:
 
     def _with_room_for_citations(self, light: Reply[Any]) -> Reply[Any]:
         """The reply with what may have to be said about its citations, until it is known how many fit."""
+        if not self.citations:
+            return light
         uncited = replace(_UNCITED, code=self.code, severity="info" if self.code else None)
-        return light.replace(notices=(uncited, *light.notices)) if self.citations else light
+        return light.replace(notices=(uncited, *light.notices))
 
     def _with_citations(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with as many citations of what it shows as there is room for, and word of the others."""

@@ -1,0 +1,134 @@
+"""Cleaner: what a server says without what may not be said, wherever it says it.
+
+Everything is looked at, members that nobody knows among it, but for what is listed here:
+
+    of itself    its lists of tools, prompts, resources and templates, and how it introduces itself
+    to ask       what it wants of the client, and where a person is to go
+    _meta        and annotations, where the protocol has them
+    handles      by which a client comes back: cursors, states, ids, the address of a resource that has changed
+    binary       pictures, sounds, blobs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import mcp_types
+from mcp.shared.exceptions import MCPError
+
+from aerogram.reply import Reply
+from aerogram.sanitize import Step, sanitize, sanitize_text
+from aerogram.sanitize.steps import UNREADABLE
+
+__all__ = ["Cleaner"]
+
+Message = dict[str, Any]
+
+_OF_ITSELF: Final = frozenset(
+    (
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "notifications/subscriptions/acknowledged",  # which repeats the client's own words
+    )
+)
+_HANDLES: Final = ("nextCursor", "requestState", "taskId", "progressToken", "requestId", "elicitationId")
+_KEPT: Final = frozenset(("_meta", "annotations", *_HANDLES))
+_PARTS: Final = frozenset(
+    ("content", "contents", "messages", "resource", "task", "tasks", "result", "error", "elicitations", "text")
+)
+"""Members that the protocol has parts in, with members of their own; what stands elsewhere is data."""
+_MEDIA: Final = frozenset(("image", "audio"))
+
+
+class Cleaner:
+    """Takes out of a server's messages what the steps take out; without steps they are the same."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+
+    def clean_result(self, method: str, result: Message) -> Message:
+        """What a server answers to a request."""
+        return result if not self._steps or method in _OF_ITSELF else self._clean_members(result)
+
+    def clean_news(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """A notification."""
+        if params is None or not self._steps or method in _OF_ITSELF:
+            return params
+        return self._clean_members(params, ("uri",) if method == "notifications/resources/updated" else ())
+
+    def clean_error(self, error: MCPError) -> MCPError:
+        """An error of the protocol."""
+        if not self._steps:
+            return error
+        said = error.error
+        clean = self._clean_members({"code": said.code, "message": said.message, "data": said.data})
+        return MCPError(said.code, clean.get("message", UNREADABLE), clean.get("data"))
+
+    def clean_besides(self, result: Message) -> Message:
+        """The answer of a tool, but for the texts of its blocks and its structured content.
+
+        These the path of every result makes clean, and says so where there is a place for it.
+        """
+        if not self._steps:
+            return result
+        content, structured = result.get("content"), result.get("structuredContent")
+        spared = {"content"} | ({"structuredContent"} if isinstance(structured, dict) else set())
+        clean = self._clean_members(result, spared)
+        if isinstance(content, list):
+            clean["content"] = [self._clean_block(one) if isinstance(one, dict) else one for one in content]
+        return clean
+
+    def _clean_block(self, block: Message) -> Message:
+        held = block.get("resource")
+        if isinstance(held, dict):
+            return {**self._clean_members(block, ("resource",)), "resource": self._clean_beside_text(held)}
+        return self._clean_beside_text(block)
+
+    def _clean_beside_text(self, block: Message) -> Message:
+        return self._clean_members(block, ("text",) if isinstance(block.get("text"), str) else ())
+
+    def _clean_part(self, part: Any) -> Any:
+        if isinstance(part, str):
+            return sanitize_text(part, *self._steps)
+        if isinstance(part, list):
+            return [self._clean_part(one) for one in part]
+        return self._clean_members(part) if isinstance(part, dict) else part
+
+    def _clean_members(self, members: Mapping[str, Any], spared: Collection[str] = ()) -> Message:
+        """A part of a message: its own parts, and everything else in it as data, in the order that it had."""
+        kept = _KEPT.union(spared, _kept_of(members))
+        parts = _PARTS | {"data"} if members.get("code") == mcp_types.URL_ELICITATION_REQUIRED else _PARTS
+        data = {name: value for name, value in members.items() if name not in kept and name not in parts}
+        cleaned = iter(self._clean_data(data).items())
+        made: Message = {}
+        for name, value in members.items():
+            if name in data:
+                made.update([next(cleaned, (name, UNREADABLE))])  # the name may be another one
+            else:
+                made[name] = value if name in kept else self._clean_part(value)
+        return made
+
+    def _clean_data(self, data: Message) -> Message:
+        """Data by the names of its members; none of it where nobody can look at what lies so deep."""
+        texts = {name: sanitize_text(one, *self._steps) for name, one in data.items() if _is_json(one)}
+        try:
+            return dict(sanitize(Reply({**data, **texts}), *self._steps).data)
+        except RecursionError:
+            return {}
+
+
+def _kept_of(members: Mapping[str, Any]) -> Collection[str]:
+    """What is sent as it is of one kind of part: what it asks for, where a person is to go, what is binary."""
+    if members.get("resultType") == "input_required":
+        return ("inputRequests",)
+    if "elicitationId" in members:
+        return ("url",)
+    return ("data",) if members.get("type") in _MEDIA else ("blob",) if "uri" in members else ()
+
+
+def _is_json(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] in ("{", "[")
