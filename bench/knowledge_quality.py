@@ -80,9 +80,7 @@ def interval(values, seed=1):
 
 def report(index, half):
     asked, found = measured(index, half)
-    print(
-        f"{half}: {len(asked)} questions on {len({r['path'] for one in asked for r in one['relevant']})} documents"
-    )
+    print(f"{half}: {len(asked)} questions on {len({r['path'] for one in asked for r in one['relevant']})} documents")
     for method, (recalls, ndcgs) in found.items():
         (low, high), (least, most) = interval(recalls), interval(ndcgs)
         print(
