@@ -14,7 +14,7 @@ import pytest
 
 import aerogram
 from aerogram._mcp.negotiation import EXTENSION
-from aerogram.dialects.knowledge_v1 import SearchRequest
+from aerogram.dialects.knowledge_v1 import SearchRequest, WhitelistedVendorInfoFields
 from aerogram.tokens import find_counter
 from contracts.document_examples import Example, example
 from contracts.requirement_rows import Requirement, rows
@@ -139,6 +139,8 @@ def test_vendor_cost(row: Requirement, served: Served) -> None:
     asked = {"vendor_name": "Acme Corporation", "response_mode": row["vendor_mode"]}
     vendor = call(served, "find_vendor_info", asked)["results"]
     assert vendor["vendor_name"] == "Acme Corporation"
+    assert set(vendor) == getattr(WhitelistedVendorInfoFields, row["vendor_mode"].upper())
+    assert row["vendor_mode"] != "preview" or len(vendor["entities"]) == len(vendor["relationships"]) == 5
     assert TOKENS.count(json.dumps(vendor, separators=(",", ":"), ensure_ascii=False)) <= row["most_tokens"]
 
 
