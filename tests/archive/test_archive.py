@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -22,8 +23,14 @@ from key_value.aio.stores.memory import MemoryStore
 from key_value.aio.wrappers.statistics import StatisticsWrapper
 
 from aerogram.archive import Archive
+from aerogram.channels import Sizer
 from aerogram.content import Content, canonical_json
+from aerogram.cursor import Cursors
 from aerogram.errors import ContractError, IntegrityError, NotFound, QuotaExceeded, Unavailable
+from aerogram.jsontext import dumps
+from aerogram.reply import Reply
+from aerogram.retrieval import Retrieval, retrieve
+from aerogram.shape.fit import fit
 
 pytestmark = [
     pytest.mark.asyncio,
@@ -346,3 +353,23 @@ async def test_any_json_value_survives_the_round_trip(value: Any) -> None:
     found = (await archive.get(stored.hash)).value()
     assert found == value
     assert json.dumps(found, sort_keys=True) == json.dumps(value, sort_keys=True)
+
+
+@pytest.mark.parametrize("is_text_last", [True, False])
+async def test_data_and_a_text_that_spells_it_are_both_given_back(tmp_path, is_text_last):
+    data, text = Content.of_json([1, {"a": "b"}]), Content.of_text('[1,{"a":"b"}]')
+    both = (data, text, Content.of_bytes(text.body)) if is_text_last else (Content.of_bytes(text.body), text, data)
+    async with Archive.at(tmp_path) as archive:
+        for content in both:
+            await archive.put(content)
+        await archive.put(*both)
+        assert (await archive.get(data.hash)).value() == [1, {"a": "b"}]
+        asked = await retrieve(archive, Cursors(), Retrieval(data.hash, as_text=True))
+        assert asked.reply.data == '[1,{"a":"b"}]'
+
+
+async def test_a_text_that_spells_data_is_asked_back_as_a_text():
+    text = dumps([{"id": number, "text": "word " * 20} for number in range(60)]).decode()
+    for said, call in ((text, r"offset=\d+, as_text=True\)"), (text.replace(",", ", "), r"offset=\d+\)")):
+        fitted = fit(Reply.ok(said), 400, measure=Sizer(), retrieve="retrieve")
+        assert re.search(call, fitted.reply.notices[-1].message)

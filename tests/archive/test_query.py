@@ -87,12 +87,12 @@ async def test_the_tool_is_listed_in_few_tokens():
 
 
 async def test_few_queries_run_at_once_and_nobody_has_many_waiting():
-    most = 0
+    most, others = 0, {one.pid for one in psutil.Process().children()}
 
     async def watch():
         nonlocal most
         while True:
-            most = max(most, len(psutil.Process().children()))
+            most = max(most, len({one.pid for one in psutil.Process().children()} - others))
             await asyncio.sleep(0.005)
 
     watching = asyncio.create_task(watch())

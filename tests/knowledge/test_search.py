@@ -65,6 +65,33 @@ def test_a_phrase_between_quotation_marks_stands_first(write, index, query):
     assert files(index.search(query.translate(str.maketrans("", "", '"«»'))))[0] == "a.md"
 
 
+def test_a_name_in_latin_letters_finds_what_is_written_in_them_first(write, index):
+    """In the shorter text the name counts for more, but whoever asks may not be able to read that one."""
+    english = "Every night cron-apt fetches the lists of packages and tells you by mail what is new in them since then."
+    russian, japanese = "Пакет cron-apt загружает обновления каждую ночь.", "cron-apt は更新を取得します。"
+    documents = {"en.md": f"# Updates\n\n{english}\n", "ru.md": f"# Обновления\n\n{russian}\n"}
+    index.ingest(write({**documents, "ja.md": f"# 更新\n\n{japanese}\n"}))
+    assert files(index.search("cron-apt", method="bm25"))[0] != "en.md"
+    found = index.search("cron-apt")
+    assert files(found)[0] == "en.md"
+    assert len(found.data) == 3
+    assert files(index.search("обновления cron-apt"))[0] == "ru.md"
+    assert files(index.search("cron-apt 更新"))[0] == "ja.md"
+    walked, cursor = [], None
+    for _ in found.data:
+        page = index.search("cron-apt", page_size=1, cursor=cursor)
+        walked, cursor = [*walked, *page.data], page.page.cursor
+    assert [(row["chunk_id"], row["hybrid_score"]) for row in walked] == [
+        (row["chunk_id"], row["hybrid_score"]) for row in found.data
+    ]
+
+
+def test_a_name_in_latin_letters_counts_in_full_where_nothing_else_is_found(write, index):
+    index.ingest(write({"ru.md": "# Обновления\n\nПакет cron-apt.\n"}))
+    (latin,), (both,) = (index.search(query).data for query in ("cron-apt", "пакет cron-apt"))
+    assert latin["hybrid_score"] >= 0.8 * both["hybrid_score"] > 0
+
+
 def test_what_says_again_what_stands_above_it_comes_behind_what_is_new(write, index):
     """The same text as a page and as plain text is cut at other places, so no chunk is a copy of another."""
     told = "The keeper of the lighthouse trims the lamp at dusk, and in a storm he rings the bell of the lighthouse."

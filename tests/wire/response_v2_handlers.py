@@ -329,7 +329,7 @@ def contradicted_success() -> dict:
 
 
 def category_alone() -> dict:
-    data = {"error_type": "not_found"}
+    data = {"error_type": "not_found", "remediation": "List the specs"}
     return {"success": False, "data": data, "error": "Spec not found", "meta": {"version": "response-v2"}}
 
 

@@ -566,8 +566,9 @@ _NO_ROWS: Final = Notice(
 
 
 def find_kind(call: Call, draft: ReplyDraft) -> Call:
-    """The call with the type that its rows look like, where its operation declares none."""
-    kind = None if call.operation in call.contract.kinds else find_record_type(draft.reply.data)
+    """The call with the type that its rows look like, where its operation declares none; what was kept comes whole."""
+    is_known = draft.is_archived or call.operation in call.contract.kinds
+    kind = None if is_known else find_record_type(draft.reply.data)
     return call if kind is None else replace(call, found_kind=kind)
 
 

@@ -55,6 +55,7 @@ _CANONICAL_WORDS: dict[str, Any] = {
     "ensure_ascii": False,
     "allow_nan": False,
 }
+_FIRST = frozenset(b'{["-0123456789tfn'[at : at + 1] for at in range(17))
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 LONG_DIGITS: Final = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 
@@ -138,6 +139,16 @@ class Content:
             if self.size >= LARGE:
                 thread.start()
                 self.__dict__["_ahead"] = thread, found
+
+    @cached_property
+    def spells_json(self) -> bool:
+        """Whether a text is what JSON is hashed as, so that both have one hash."""
+        if self.kind != "text" or self.body[:1] not in _FIRST or b"\n" in self.body:
+            return False
+        try:
+            return canonical_json(read_json(self.body)) == self.body
+        except (ContractError, ValueError, RecursionError):
+            return False
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from aerogram.errors import MissingExtra
 
-__all__ = ["FALLBACK", "language_of", "stem_all", "stemmed_languages"]
+__all__ = ["FALLBACK", "language_of", "languages_of_other_scripts", "stem_all", "stemmed_languages"]
 
 FALLBACK: Final = "en"
 SAMPLE: Final = 4_000
@@ -100,6 +100,16 @@ def language_of(text: str) -> str:
             votes[name] += 1
     best = votes.most_common(1)
     return best[0][0] if best and best[0][1] >= FEW else FALLBACK
+
+
+def languages_of_other_scripts(text: str) -> frozenset[str]:
+    """The languages with a script of their own of which a text has no letter; none for a text without letters."""
+    if not any(map(str.isalpha, text)):
+        return frozenset()
+    own = {name for name, signs in _SCRIPTS if signs.search(text)}
+    if "zh" in own:
+        own.add("ja")  # it is written with these signs too
+    return frozenset(name for name, _ in _SCRIPTS) - own
 
 
 def stemmed_languages() -> frozenset[str]:

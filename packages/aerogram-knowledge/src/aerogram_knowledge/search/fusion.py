@@ -71,10 +71,21 @@ class RankedResults:
 
     def lower(self, places: Sequence[int], last: int) -> RankedResults:
         """The results with those at some places right behind the one at the place `last`."""
+        return self._with_scores(places, max(0.0, float(self.hybrid[last]) - 1 / STEPS))
+
+    def lessen(self, places: Sequence[int], share: float, first: int) -> RankedResults:
+        """The results with those at some places at a share of their scores, before those from the place `first` on."""
+        import numpy as np
+
+        less = np.rint(self.hybrid[list(places)] * share * STEPS) / STEPS
+        rest = self.hybrid[first : first + 1] + 1 / STEPS
+        return self._with_scores(places, np.maximum(less, rest) if len(rest) else less)
+
+    def _with_scores(self, places: Sequence[int], scores: Numbers | float) -> RankedResults:
         import numpy as np
 
         score = self.hybrid.copy()
-        score[list(places)] = max(0.0, score[last] - 1 / STEPS)
+        score[list(places)] = scores
         return replace(self, hybrid=score).at(np.lexsort((self.ids, -score)))
 
     def after(self, score: float, id_: int) -> int:

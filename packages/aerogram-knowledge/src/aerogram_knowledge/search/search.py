@@ -19,6 +19,7 @@ from aerogram.digest.terms import fold
 from aerogram.errors import ValidationFailed
 from aerogram.reply import EmptyReason
 from aerogram.shape.pages import Window
+from aerogram_knowledge.documents.language import languages_of_other_scripts
 from aerogram_knowledge.embedders import Embedder, quantise
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
@@ -68,6 +69,10 @@ LOOKED_THROUGH: Final = 200
 """So many of the best results are read for a phrase between quotation marks."""
 SEEN_FIRST: Final = 10
 """So many of the best results are looked at once more for what they say again."""
+LOOKED_AT_FOR_SCRIPT: Final = 50
+"""So many of the best results are looked at for the script that they are in."""
+OTHER_SCRIPT: Final = 0.8
+"""What the score of one counts that is in a script of which the query has no letter."""
 SMALL_INDEX: Final = 20_000
 LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
@@ -202,7 +207,23 @@ class IndexSearch:
         ranked = fuse(found, known, method, **said)
         held = self._holders(quoted(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked
-        return self._lower_repetitions(ranked.at(copies.first_places(ranked.ids)))
+        ranked = ranked.at(copies.first_places(ranked.ids))
+        return self._lower_repetitions(self._lessen_other_scripts(query, ranked) if method == "hybrid" else ranked)
+
+    def _lessen_other_scripts(self, query: str, ranked: RankedResults) -> RankedResults:
+        """The results, of which the best ones that whoever asks can hardly read count for less.
+
+        A name in Latin letters stands in the manuals of all languages, and in a short one it counts the most.
+        """
+        others = languages_of_other_scripts(query) & self.store.languages()
+        if not others or not len(ranked):
+            return ranked
+        best = ranked.ids[:LOOKED_AT_FOR_SCRIPT].tolist()
+        languages = {one.id: one.language for one in self.chunks(best)}
+        places = [place for place, one in enumerate(best) if languages.get(one) in others]
+        if not places or len(places) == len(best):
+            return ranked
+        return ranked.lessen(places, OTHER_SCRIPT, len(best))
 
     def _lower_repetitions(self, ranked: RankedResults) -> RankedResults:
         """The results, of which the best ones that say again what others say come behind those."""

@@ -380,7 +380,9 @@ class Archive:
     async def _store_contents(self, owner: str, contents: Sequence[Content]) -> float:
         """Store contents and take them into the inventory; until when they are there."""
         end = self._clock() + self._lifetime
-        entries = {_digest(content.hash): content for content in contents}
+        entries: dict[str, Content] = {}
+        for content in sorted(contents, key=_rank):
+            entries[_digest(content.hash)] = content
 
         def admit(inventory: Inventory) -> list[str]:
             expired = inventory.expire(self._clock())
@@ -389,11 +391,26 @@ class Archive:
 
         async def write() -> None:
             keys = [_key(owner, digest) for digest in entries]
-            records = [_record_of(content, end) for content in entries.values()]
+            kept = [await self._keep_kind(key, one) for key, one in zip(keys, entries.values(), strict=True)]
+            records = [_record_of(content, end) for content in kept]
             await self._ask(self._store.put_many(keys, records, collection=COLLECTION, ttl=self._lifetime))
 
         await self._amend(owner, admit, write)
         return end
+
+    async def _keep_kind(self, key: str, content: Content) -> Content:
+        """The content, as what the same bytes were put as before where that says more of them.
+
+        Data that was put away stays data when a text spells it the same, which is given back by `as_text`.
+        """
+        if content.kind == "json" or (content.kind == "text" and not content.spells_json):
+            return content
+        try:
+            record = await self._ask(self._store.get(key, collection=COLLECTION)) or {}
+        except IntegrityError:  # it is written anew
+            return content
+        found = Content(record.get("kind", content.kind), content.body)
+        return found if _rank(found) > _rank(content) else content
 
     async def _amend(
         self, owner: str, change: Callable[[Inventory], list[str]], before: Callable[[], Awaitable[None]] | None = None
@@ -469,6 +486,14 @@ class Archive:
 def _owner(principal: str | None) -> str:
     """A short stand-in for the principal, so that no store learns its name."""
     return sha256(b"anyone" if principal is None else b"principal:" + principal.encode()).hexdigest()[:24]
+
+
+_KINDS: Final[tuple[Kind, ...]] = ("bytes", "text", "json")
+"""What says more of the same bytes comes later."""
+
+
+def _rank(content: Content) -> int:
+    return _KINDS.index(content.kind) if content.kind in _KINDS else 0
 
 
 def _key(owner: str, digest: str) -> str:

@@ -290,12 +290,13 @@ def _has_later_type(data: Mapping[str, Any]) -> bool:
 def _read_failure(message: str, data: Mapping[str, Any]) -> dict[str, Any]:
     kind = data.get("error_type")
     is_later = kind is not None and kind not in KIND_RULES  # it stays among the data, where `_error_data` finds it
-    general = "INTERNAL_ERROR" if kind is None or is_later else KIND_RULES[kind].code
+    general = TABLE["INTERNAL_ERROR" if kind is None or is_later else KIND_RULES[kind].code]
+    code, advice = data.get("error_code"), data.get("remediation")
     problem = Problem(
-        data.get("error_code") or general,
+        code or general.name,
         message,
         kind=None if is_later else kind,  # type: ignore[arg-type]  # None is settled from the table
-        remediation=data.get("remediation"),
+        remediation=advice if code else advice or general.remediation,  # the rest of a category alone is the table's
         details=data.get("details"),
         retry_after=data.get("retry_after_seconds"),
     )

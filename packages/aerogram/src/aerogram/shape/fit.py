@@ -592,6 +592,8 @@ class _Fitting:
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
         lines = text.count("\n") + (not text.endswith("\n"))
+        # data that it spells may be in the archive under the same hash
+        as_text = True if self.archive and Content.of_text(text).spells_json else None
 
         def dress(count: int) -> Reply[Any]:
             changes: dict[str, Any] = {"data": text[:count]}
@@ -601,7 +603,8 @@ class _Fitting:
             words = f"{count} of {len(text)} characters shown"
             if lines >= MANY_LINES:
                 words += f" ({len(text[:count].splitlines())} of {lines} lines)"
-            return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", offset=count)
+            place: dict[str, Any] = {"offset": count, "as_text": as_text}
+            return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", **place)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
         count = page_end(text, count) if self.resume is not None else reading_end(text, count)
