@@ -110,7 +110,8 @@ def list_tools(params):
     if "endless" in NAMES:
         page = int(params.get("cursor", 0)) + 1
         names, more = [f"tool-{page}"], {"nextCursor": str(page)}
-    return {"tools": [*ODD_TOOLS, *({"name": name, "inputSchema": {"type": "object"}} for name in names)], **more}
+    odd = ODD_TOOLS if "odd_tools" in NAMES else []  # which a client of a library would not take
+    return {"tools": [*odd, *({"name": name, "inputSchema": {"type": "object"}} for name in names)], **more}
 
 
 def main():

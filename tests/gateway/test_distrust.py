@@ -17,7 +17,7 @@ ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
 @pytest.fixture(scope="module")
 def wire():
     """A client that writes lines, before a server that does."""
-    wire = Wire("", "--redact", "--timeout", "60", server=ODD)
+    wire = Wire("", "--redact", "--timeout", "60", server=[*ODD, "odd_tools"])
     wire.greet()
     yield wire
     assert wire.end() == 0
