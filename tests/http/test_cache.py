@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from aerogram import Contract, fastapi, starlette
+from aerogram._http.service import names_caller
 from aerogram.cache import Cache
 from aerogram.starlette import Versions, shapes
 
@@ -138,6 +139,14 @@ def test_callers_who_say_who_they_are_have_answers_of_their_own(services, servic
             answer = services[service].get(path, headers={field: begin + name})
             assert who(answer)[0] == name
         assert who(answer)[1] is True
+
+
+@pytest.mark.parametrize(
+    "name", ["ssl-client-s-dn", "on-behalf-of", "sub", "uid", "client-id", "team", "project", "user"]
+)
+def test_what_a_proxy_says_of_a_caller_tells_callers_apart(name):
+    assert names_caller(f"x-{name}".encode())
+    assert not any(map(names_caller, (b"user-agent", b"accept", b"x-subscribe", b"x-guid", b"x-dnt")))
 
 
 @pytest.mark.parametrize("field", ["Host", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix"])

@@ -40,7 +40,9 @@ _WHO: Final = (
     "actor",
     "assertion",
     "auth",
+    "behalf",
     "cert",
+    "client",
     "credential",
     "customer",
     "email",
@@ -54,17 +56,21 @@ _WHO: Final = (
     "org",
     "owner",
     "principal",
+    "project",
     "role",
     "saml",
     "session",
     "sso",
     "subject",
+    "team",
     "tenant",
     "token",
     "user",
     "workspace",
 )
 """What a word of a header's name begins or ends with that says who asks: `userid` and `accesstoken` are such words."""
+_WHO_ALONE: Final = frozenset({"dn", "sub", "uid"})
+"""Words that say so only where nothing else is with them."""
 _AGENT: Final = "user-agent"
 _WORDS: Final = re.compile(r"[a-z0-9]+")
 _SPELT: Final = (uuid.UUID, dt.date, dt.time, dt.timedelta, decimal.Decimal, enum.Enum)
@@ -78,7 +84,9 @@ def names_caller(header: bytes) -> bool:
     name = header.decode("latin-1")
     if name == _AGENT:
         return False
-    return may_be_secret(name) or any(word.startswith(_WHO) or word.endswith(_WHO) for word in _WORDS.findall(name))
+    words = _WORDS.findall(name)
+    is_named = not _WHO_ALONE.isdisjoint(words) or any(word.startswith(_WHO) or word.endswith(_WHO) for word in words)
+    return is_named or may_be_secret(name)
 
 
 def caller_key(
