@@ -24,8 +24,8 @@ while (page.pagination.has_more) {
 }
 
 const wanted = seen.slice(0, 15);
-const tight = await body("get_chunks", { chunk_ids: wanted, response_mode: "full", max_tokens: 1200 });
-const hash = tight.aerogram.fidelity.archive_hashes.data;
+const tight = await call("get_chunks", { chunk_ids: wanted, response_mode: "full", max_tokens: 1200 });
+const hash = tight._meta["dev.aerogram/fidelity"].archive_hashes.data;
 let kept = "";
 for (let on = {}; on; ) {
   const part = await body("retrieve", { hash, as_text: true, ...on });
@@ -51,7 +51,7 @@ console.log(
     version,
     complete: new Set(seen).size === total && seen.length === total && total > 15,
     recovered: `sha256:${createHash("sha256").update(kept).digest("hex")}`.startsWith(hash) && hash.length === 19,
-    restored: tight.results.length < 15 && JSON.parse(kept).map((row) => row.chunk_id).join() === wanted.join(),
+    restored: tight.structuredContent.results.length < 15 && JSON.parse(kept).map((row) => row.chunk_id).join() === wanted.join(),
     verified: quoted && digest.evidence_snippets.length > 0,
     refused: [wrong.isError, wrong.structuredContent.error.code],
   }),

@@ -245,8 +245,8 @@ async def test_documents_are_resources(served):
 async def test_archived_content_is_a_resource(served):
     async with fastmcp.Client(served.mcp) as client:
         tight = {"chunk_ids": list(range(1, 20)), "response_mode": "full", "max_tokens": 1_200}
-        found = (await client.call_tool("get_chunks", tight)).structured_content
-        digest = found["aerogram"]["fidelity"]["archive_hashes"]["data"]
+        result = await client.call_tool("get_chunks", tight)
+        found, digest = result.structured_content, result.meta["dev.aerogram/fidelity"]["archive_hashes"]["data"]
         kept = json.loads((await client.read_resource(f"aerogram://archive/{digest}"))[0].text)
     assert kept[: len(found["results"])] == found["results"]
     assert [row["chunk_id"] for row in kept] == list(range(1, 20))

@@ -257,8 +257,8 @@ _ENVELOPES: Final = tuple(name for name in NAMES if name not in ("bare", "proble
 
 
 def _is_envelope(own: Mapping[str, Any]) -> bool:
-    """Whether a schema is that of a contract further in, or of an envelope of one's own."""
-    names = frozenset(own.get("properties", ()))
+    """Whether a schema is that of a contract further in, which asks for more than it describes, or of one's own."""
+    names = {*own.get("properties", ()), *own.get("required", ())}
     return any(names.issuperset(dialect_named(name).slim["required"]) for name in _ENVELOPES)
 
 

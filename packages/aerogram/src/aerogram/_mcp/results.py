@@ -77,8 +77,10 @@ def tool_result(
 
 
 def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
-    """What goes under `_meta`: all but the data where the body is the data alone, and the problem in any case."""
+    """What goes under `_meta`: all but the data where the body is the data alone; problem and fidelity in any case."""
     said = {} if dialect.aside is None else dialect.aside(reply)
+    if reply.fidelity is not None:  # an envelope may say it in words alone
+        said["fidelity"] = part_to_json(reply.fidelity)
     if reply.problem is not None:
         said["problem"] = _facts(reply.problem)
         if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it
