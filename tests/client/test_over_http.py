@@ -13,7 +13,7 @@ from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client
 from aerogram.contract import Contract
 from aerogram.dialects import dialect
-from aerogram.errors import ContractError, InvalidCursor, NotFound
+from aerogram.errors import ContractError, InvalidCursor, NotFound, ValidationFailed
 from aerogram.reply import Action, Fidelity, Reply
 from aerogram.starlette import Versions, install
 
@@ -77,8 +77,12 @@ def test_everything_that_was_dropped_comes_back(serve, dialect, budget):
         client = Client(connection)
         reply = client.call("/rows")
         assert reply.data != ROWS
-        assert client.whole(reply).data == ROWS
-        assert client.recover(reply)["data"] == ROWS
+        if dialect == "standard-v2":  # which has no member for pages, so that nobody gets one unasked
+            assert client.whole(reply).data == client.recover(reply)["data"] == ROWS
+        else:
+            with pytest.raises(ValidationFailed, match="page of several"):
+                client.whole(reply)
+            assert list(client.items("/rows", whole=True)) == ROWS
         assert list(client.items("/rows", {"page_size": 40}, whole=True)) == ROWS
 
 

@@ -522,7 +522,8 @@ class _Fitting:
                     break
             else:
                 cost = levels.cost(shown)
-                room = cost - over if over > target * LOOSE else min(room, cost) - 0.01
+                is_far = over > target * LOOSE or over * shown.rows > cost  # by more than a row that is like the others
+                room = cost - over if is_far else min(room, cost) - 0.01
         return best
 
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
