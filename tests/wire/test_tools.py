@@ -708,6 +708,9 @@ def test_a_page_by_offset_is_read_as_rows(wire: Recordings) -> None:
     for body in bodies(wire, "standard-v2", "offset_page"):
         assert (body["status"], body["results"]) == ("rich", DOCUMENTS["standard-v2"].PROGRAMS[10:15])
         assert body["query_echo"]["applied_filters"] == {"limit": 5, "offset": 10}
+        page = aerogram.read(body).page
+        assert (page.total, page.has_more, page.page_size) == (60, True, 5)
+        assert page.extra == {"offset": 10, "next_offset": 15} and "limit" not in body
 
 
 # --- knowledge-1.0 ---------------------------------------------------------------------------------------------------
