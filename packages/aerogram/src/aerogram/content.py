@@ -24,6 +24,7 @@ __all__ = [
     "DEAR_DIGITS",
     "LARGE",
     "LONG_DIGITS",
+    "ZEROS",
     "Content",
     "Kind",
     "canonical_json",
@@ -55,8 +56,9 @@ _CANONICAL_WORDS: dict[str, Any] = {
     "ensure_ascii": False,
     "allow_nan": False,
 }
-_FIRST = frozenset(b'{["-0123456789tfn'[at : at + 1] for at in range(17))
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_FIRST = b'{["-0123456789tfn'
+ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
+"""Puts a zero for every digit."""
 LONG_DIGITS: Final = b"0" * 19  # orjson reads integers of more than 64 bits as floats
 
 
@@ -81,7 +83,7 @@ def _with_large_integers(value: Any) -> bytes:
 
 def read_json(body: bytes) -> Any:
     """JSON that was written here, with every digit of large integers."""
-    return json.loads(body) if LONG_DIGITS in body.translate(_DIGITS) else orjson.loads(body)
+    return json.loads(body) if LONG_DIGITS in body.translate(ZEROS) else orjson.loads(body)
 
 
 def sha256_of(body: bytes) -> str:

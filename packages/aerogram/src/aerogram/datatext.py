@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from aerogram.content import LONG_DIGITS
+from aerogram.content import LONG_DIGITS, ZEROS
 from aerogram.errors import ContractError
 from aerogram.jsontext import STRICT as _READER
 from aerogram.jsontext import dumps
@@ -51,7 +51,6 @@ _INDENT: Final = re.compile(r"[\[{]\r?\n( +|\t)")
 _PYTHON: Final = re.compile(r"\s*\[?\{'")
 _TOKEN: Final = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|None|True|False""")
 _STRING_OR_NUMBER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
-_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _HALVES: Final = ("\\ud", "\\uD")
 _MOST_LEVELS: Final = 254
 _SURE_DIGITS: Final = 15
@@ -115,7 +114,7 @@ def _load(text: str, zeros: bytes | None = None) -> Any:
 
 
 def _put_zeros(text: str) -> bytes:
-    return text.encode().translate(_ZEROS)
+    return text.encode().translate(ZEROS)
 
 
 def _read_json(text: str) -> DataText | None:
@@ -142,9 +141,8 @@ def _loses_something(text: str, value: Any) -> bool:
     told, read = text.count('":') + spaced, written.count(b'":') + (written.count(b'" :') if spaced else 0)
     if told > read:
         return True
-    is_unsure = told < read or _has_escape(
-        text, "\\u0022"
-    )  # more space before a colon, or quotes that are written otherwise
+    # more space before a colon, or quotes that are written otherwise
+    is_unsure = told < read or _has_escape(text, "\\u0022")
     return is_unsure and _has_pairs_twice(text)
 
 

@@ -45,10 +45,7 @@ class SanitizingMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer, and read what it says."""
         reads = scope["type"] == "http"
-        await self._app(scope, receive, self._sanitize(scope, send) if reads else send)
-
-    def _sanitize(self, scope: Scope, send: Send) -> Send:
-        return _SanitizingSend(scope, send, self._clean, self._longest)
+        await self._app(scope, receive, _SanitizingSend(scope, send, self._clean, self._longest) if reads else send)
 
 
 class _SanitizingSend:

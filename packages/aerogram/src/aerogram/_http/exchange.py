@@ -687,9 +687,7 @@ class Exchange(HttpRequest):
 
     async def _fail(self, reply: Reply[Any], status: int | None, given: Fields) -> None:
         body = self._render_safely(reply, status)
-        if self.observation is not None:
-            speaker = self.layer.speakers[self.version]
-            self.observation.report_reply(reply, dialect=speaker.name, size=len(body.content))
+        self._observe(reply, body)
         found = fields.without_body_fields(given)
         found += self.fields_of(reply) + body.fields
         await self._emit(body.status, found, body.content, self._version_of(body))
@@ -780,9 +778,7 @@ class Exchange(HttpRequest):
                 body = Body(NOT_MODIFIED, body.media_type, b"")
         found += told + body.fields
         self.ours = body
-        if self.observation is not None:
-            speaker = self.layer.speakers[self.version]
-            self.observation.report_reply(reply, dialect=speaker.name, size=len(body.content))
+        self._observe(reply, body)
         await send({"type": START, "status": body.status, "headers": found})
         await send({"type": BODY, "body": body.content})
 
@@ -833,6 +829,10 @@ class Exchange(HttpRequest):
         """What sees from now on what is sent."""
         self._send = recorder = SendRecorder(self._send)
         return recorder
+
+    def _observe(self, reply: Reply[Any], body: Body) -> None:
+        if self.observation is not None:
+            self.observation.report_reply(reply, dialect=self.layer.speakers[self.version].name, size=len(body.content))
 
     def _client_has(self, tag: bytes) -> bool:
         wanted = self.headers.get(b"if-none-match")

@@ -77,9 +77,9 @@ def tool_result(
 
 
 def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
-    """What goes under `_meta`: all but the data where the body is the data alone; problem and fidelity in any case."""
+    """What goes under `_meta`: all but the data where the body is the data alone; the problem in any case."""
     said = {} if dialect.aside is None else dialect.aside(reply)
-    if reply.fidelity is not None:  # an envelope may say it in words alone
+    if dialect.says_fidelity_in_words and reply.fidelity is not None:
         said["fidelity"] = part_to_json(reply.fidelity)
     if reply.problem is not None:
         said["problem"] = _facts(reply.problem)

@@ -330,6 +330,7 @@ class KnowledgeV1Dialect(Dialect):
     smallest = 400
     body = MCPResponseEnvelope[Any]
     members = _TOP
+    says_fidelity_in_words = True
     needs = frozenset({"request_id", "operation", "timestamp", "duration_ms", "cache_hit", "tokens_estimated"})
     vocabularies = frozenset({"/error/kind"})
     slim: ClassVar[Mapping[str, Any]] = {

@@ -87,6 +87,8 @@ class Dialect(ABC):
     """Whether this contract wants a warning wherever something is missing."""
     explains_emptiness: ClassVar[bool] = False
     """Whether this contract wants a reason wherever there are no rows."""
+    says_fidelity_in_words: ClassVar[bool] = False
+    """Whether a body says what is missing in the words of its warnings alone; programs want it as data."""
     documents_cursors: ClassVar[bool] = False
     """Whether this contract says what a cursor is made of."""
     has_whole_durations: ClassVar[bool] = False

@@ -377,6 +377,7 @@ class StandardV2Dialect(Dialect):
     body: ClassVar[type[BaseModel]] = StandardResponse
     explains_partial = True
     explains_emptiness = True
+    says_fidelity_in_words = True
     required_if_empty: ClassVar[frozenset[str]] = frozenset(
         {"query_echo", "citations", "warnings", "suggested_actions"}
     )

@@ -170,10 +170,9 @@ def fit(
     missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
     change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
-    With `is_too_large`, it is known that the whole does not fit.
-    Where the schema spares nothing, `suits` says whether a reply that was cut regardless still is what it promises.
-    A contract that `echoes` the question does so as well where not all fits; citations that
-    nobody asked for (`cites_unasked`) go without a word.
+    With `is_too_large`, it is known that the whole does not fit. Where the schema spares nothing, `suits` says whether
+    a reply that was cut regardless still is what it promises. A contract that `echoes` the question does so as well
+    where not all fits; citations that nobody asked for (`cites_unasked`) go without a word.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
