@@ -624,16 +624,16 @@ class _Fitting:
         guess = min(high, max(int((self.budget - frame) * 3.5), 1))
         for tried in range(3 * ROUNDS):
             found = size(guess)
+            little = min(max(guess // 100, 8), most_given_up)
+            left = int((self.budget - found) * guess / max(found - frame, 1))  # by what a character costs here
             if found <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            little = min(max(low // 100, 8), most_given_up)
-            if high - low <= little:
+            if high - low <= little or 0 <= left <= little // 2:
                 break
-            # where the end is by what a character costs here, and a little to the other side of it
-            aim = guess + int((self.budget - found) * guess / max(found - frame, 1))
-            aim += little // 2 if found <= self.budget else -(little // 2)
+            # a little before the end, so that the first try that fits is mostly the last one
+            aim = guess + left - (little // 4 if tried < ROUNDS else 0)
             guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
         return low
 
