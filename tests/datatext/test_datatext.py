@@ -82,7 +82,21 @@ def test_data_is_read_and_written_as_it_came(text, value):
 
 @pytest.mark.parametrize(
     "value",
-    ["x: None", "x:null", "x:None: null", "it's", 'say "so"', "a\\b", "\x7f", "é", None, [None, True], 1e-05, 1e16, 2**64],
+    [
+        "x: None",
+        "x:null",
+        "x:None: null",
+        "it's",
+        'say "so"',
+        "a\\b",
+        "\x7f",
+        "é",
+        None,
+        [None, True],
+        1e-05,
+        1e16,
+        2**64,
+    ],
 )
 def test_whatever_stands_in_an_object_of_python_is_read_and_written_as_it_came(value):
     rows = [{"id": 1, "value": value, "none": None}, {"id": 2, "value": False}]
