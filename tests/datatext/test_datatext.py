@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.datatext import BETWEEN, read_data
+from aerogram.content.datatext import BETWEEN, read_data
 
 NEAR_MISSES = json.loads((Path(__file__).parent / "near_misses.json").read_text(encoding="utf-8"))
 ROWS = [{"id": 1, "name": "Ann"}, {"id": 2, "name": 'Ben "B"'}, {"id": 3, "name": "Zoë"}]

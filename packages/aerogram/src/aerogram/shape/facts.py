@@ -21,8 +21,8 @@ from itertools import chain
 from math import inf
 from typing import Any, Final, NamedTuple
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
 from aerogram.shape.text import clip
 
 __all__ = [
