@@ -11,17 +11,17 @@ import pytest
 
 from aerogram import Reply, read
 from aerogram.answer import Call, ReplyDraft, admit, answer, fail, fit_media, render, run
+from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
-from aerogram.cache import Cache
 from aerogram.channels import Sizer
 from aerogram.contract import Contract
-from aerogram.deprecation import Deprecations
+from aerogram.contract.cache import Cache
+from aerogram.contract.deprecation import Deprecations
 from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.errors import NotFound, ReplyError
 from aerogram.limits import Limits, Plan
 from aerogram.normalize import Block, ToolResult
-from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import Redaction
 from aerogram.tokens import Budget, Bytes, Characters, best_counter
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aerogram import Action, Citation, Notice, Problem, QueryEcho, Reply
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import NAMES, dialect
-from aerogram.jsontext import dumps
 from aerogram.sanitize import Redaction, SecretKind, sanitize, sanitize_text
 from replies import json_values
 

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from aerogram.channels import BOX, PREFIX, Channels
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import dumps, loads, part_to_json
 from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
-from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply

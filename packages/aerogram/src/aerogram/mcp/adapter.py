@@ -23,11 +23,11 @@ from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, find_declared, meta_of, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
+from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
+from aerogram.contract.flags import Flags
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError, ToolFailed, ValidationFailed
-from aerogram.flags import Flags
-from aerogram.jsontext import dumps
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.normalize.policy import MODERN, is_modern

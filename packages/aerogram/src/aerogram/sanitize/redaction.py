@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
+from aerogram.content.jsontext import begins_as_json, dumps, dumps_loosely, find_json, loads_loosely
 from aerogram.errors import ContractError
-from aerogram.jsontext import begins_as_json, dumps, dumps_loosely, find_json, loads_loosely
 from aerogram.reply import Notice, Reply
 from aerogram.sanitize.assignments import STEMS, AssignmentFinder
 from aerogram.sanitize.kinds import SECRET_KINDS, USUAL_BODIES, SecretKind

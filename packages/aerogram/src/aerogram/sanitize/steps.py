@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from aerogram.content.jsontext import BOTTOMLESS, begins_as_json, dumps_loosely, loads_loosely
 from aerogram.errors import ContractError
-from aerogram.jsontext import BOTTOMLESS, begins_as_json, dumps_loosely, loads_loosely
 from aerogram.reply import Notice, Reply
 
 __all__ = [

@@ -42,14 +42,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from aerogram.archive import Archive
-from aerogram.cache import UNKEPT, Cache
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
+from aerogram.content.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.contract import Contract
+from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
 from aerogram.dialects.protocol import Dialect, restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
