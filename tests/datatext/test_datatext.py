@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.datatext import BETWEEN, read_data
+from aerogram.content.datatext import BETWEEN, read_data
 
 NEAR_MISSES = json.loads((Path(__file__).parent / "near_misses.json").read_text(encoding="utf-8"))
 ROWS = [{"id": 1, "name": "Ann"}, {"id": 2, "name": 'Ben "B"'}, {"id": 3, "name": "Zoë"}]
@@ -82,7 +82,21 @@ def test_data_is_read_and_written_as_it_came(text, value):
 
 @pytest.mark.parametrize(
     "value",
-    ["x: None", "x:null", "x:None: null", "it's", 'say "so"', "a\\b", "\x7f", "é", None, [None, True], 1e-05, 1e16, 2**64],
+    [
+        "x: None",
+        "x:null",
+        "x:None: null",
+        "it's",
+        'say "so"',
+        "a\\b",
+        "\x7f",
+        "é",
+        None,
+        [None, True],
+        1e-05,
+        1e16,
+        2**64,
+    ],
 )
 def test_whatever_stands_in_an_object_of_python_is_read_and_written_as_it_came(value):
     rows = [{"id": 1, "value": value, "none": None}, {"id": 2, "value": False}]

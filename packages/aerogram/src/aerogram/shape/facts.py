@@ -22,8 +22,8 @@ from math import inf
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
 from aerogram.shape.text import clip
 
 __all__ = [

@@ -26,9 +26,8 @@ from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import DEAR_DIGITS, Content, short_digits
+from aerogram.content.jsontext import dumps, part_to_json, pointer_of
 from aerogram.errors import ValidationFailed
-from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, part_to_json, pointer_of
 from aerogram.reply import (
     LEFT_OUT,
     Action,
@@ -42,6 +41,7 @@ from aerogram.reply import (
     Reply,
     Resume,
 )
+from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something

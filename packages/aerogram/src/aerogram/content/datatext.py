@@ -26,9 +26,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import orjson
 
 from aerogram.content import LONG_DIGITS, ZEROS
+from aerogram.content.jsontext import STRICT as _READER
+from aerogram.content.jsontext import dumps
 from aerogram.errors import ContractError
-from aerogram.jsontext import STRICT as _READER
-from aerogram.jsontext import dumps
 
 __all__ = ["BETWEEN", "DataText", "read_data"]
 
