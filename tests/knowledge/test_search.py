@@ -335,3 +335,13 @@ def test_words_of_other_scripts_are_found_in_other_forms(write, index, query, pa
     index.ingest(write({"hi.md": HINDI, "ar.md": ARABIC, "ru.md": RUSSIAN}))
     assert files(index.search(query, method="bm25"))[0] == path
     assert index.store.languages() == {"hi", "ar", "ru"}
+
+
+CODE = "Sub ExampleError\nDim lineNumber As Integer\nPrint Erl\nMsgBox lineNumber\nEnd Sub\n" * 8
+KOREAN = f"# Erl\n\n프로그램 실행 도중에 오류가 발생한 줄 번호를 표시합니다. 줄 번호만 표시합니다.\n\n{CODE}"
+ENGLISH = "# Greetings\n\nIn Seoul the word for it is 안녕하세요, and in the north of the land they say it as well.\n"
+
+
+def test_a_page_is_in_the_language_of_its_prose_not_of_its_code_or_of_a_word_that_it_cites(write, index):
+    index.ingest(write({"erl.md": KOREAN, "greetings.md": ENGLISH}))
+    assert [index.store.chunks_of(path)[0].language for path in ("erl.md", "greetings.md")] == ["ko", "en"]

@@ -69,7 +69,7 @@ _DEAR_PROOF: Final = "1ok_xuqs6"
 UNLUCKY: Final = 3
 """By so many characters more than it has, a proof is judged."""
 LONG_NUMBERS: Final = 8
-"""So many bytes the numbers of a key may need on another page: a score of six digits and an id up to sixteen million."""
+"""So many bytes the numbers of a key may need on another page: a score of six digits, an id up to sixteen million."""
 _PLAIN_NUMBER: Final = re.compile(r"(?!.{18})(\d+)(?:\.(\d{1,15}))?")
 """A number of few digits that is not negative and needs no exponent."""
 _DOCUMENTED: Final = ("query_hash", "offset", "response_mode")

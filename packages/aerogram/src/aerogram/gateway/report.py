@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TextIO, TypeAlias
 
 from aerogram._mcp.results import PREFIX
+from aerogram.content.jsontext import dumps_unproven
 from aerogram.gateway.eras import is_complete
-from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.result import PROBLEM
 from aerogram.tokens import Counter, best_counter
 

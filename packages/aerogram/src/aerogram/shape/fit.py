@@ -26,9 +26,8 @@ from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import DEAR_DIGITS, Content, short_digits
+from aerogram.content.jsontext import dumps, part_to_json, pointer_of
 from aerogram.errors import ValidationFailed
-from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, part_to_json, pointer_of
 from aerogram.reply import (
     LEFT_OUT,
     Action,
@@ -42,6 +41,7 @@ from aerogram.reply import (
     Reply,
     Resume,
 )
+from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
@@ -646,16 +646,16 @@ class _Fitting:
         guess = min(high, max(int((self.budget - frame) * 3.5), 1))
         for tried in range(3 * ROUNDS):
             found = size(guess)
+            little = min(max(guess // 100, 8), most_given_up)
+            left = int((self.budget - found) * guess / max(found - frame, 1))  # by what a character costs here
             if found <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            little = min(max(low // 100, 8), most_given_up)
-            if high - low <= little:
+            if high - low <= little or 0 <= left <= little // 2:
                 break
-            # where the end is by what a character costs here, and a little to the other side of it
-            aim = guess + int((self.budget - found) * guess / max(found - frame, 1))
-            aim += little // 2 if found <= self.budget else -(little // 2)
+            # a little before the end, so that the first try that fits is mostly the last one
+            aim = guess + left - (little // 4 if tried < ROUNDS else 0)
             guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
         return low
 

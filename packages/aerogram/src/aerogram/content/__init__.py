@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import orjson
 
+from aerogram.content.jsontext import check_data
 from aerogram.errors import ContractError
-from aerogram.jsontext import check_data
 
 __all__ = [
     "DEAR_DIGITS",

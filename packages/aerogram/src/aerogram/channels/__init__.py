@@ -28,18 +28,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from aerogram.channels.encodings import cheapest_text
 from aerogram.codes import KIND_RULES, Retry
 from aerogram.content import DEAR_DIGITS
+from aerogram.content.jsontext import dumps, loads
 from aerogram.cursor import dearest as dearest_cursor
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.encodings import cheapest_text
 from aerogram.errors import ContractError, ValidationFailed
-from aerogram.identity import shown_names
-from aerogram.jsontext import dumps, loads
 from aerogram.normalize.plain import json_around
 from aerogram.problems import MOST_FAULTS
 from aerogram.reply import LEFT_OUT, WAY_ON, Action, Fidelity, Page, Problem, Reply, is_generated_id
+from aerogram.reply.identity import shown_names
 from aerogram.tokens import Counter, best_counter
 
 __all__ = [
