@@ -480,13 +480,7 @@ class _Fitting:
 
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = None
-        if levels.lower is None and self._is_far_too_long and self._is_to_be_told(rows):
-            found = self._most_within(levels, size, frame, self._outline_room)
-        if found is None:
-            found = self._most_within(levels, size, frame, 0)
-            if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
-                found = self._most_within(levels, size, frame, self._outline_room) or found
+        found = self._most_to_show(levels, size, frame, rows)
         if found is None or found.rows < self.mold.fewest_items:
             return None
         goes_on = self.resume is not None and not found.lower
@@ -494,10 +488,19 @@ class _Fitting:
             return self._finish(dress(found), found)
         return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
 
-    @property
-    def _is_far_too_long(self) -> bool:
-        """Whether it is known without a count that not all rows fit as they are."""
-        return self.source is not None and len(self.source) > self.budget * LONGEST_TOKEN
+    def _most_to_show(
+        self, levels: _Levels, size: Callable[[_Shown], int], frame: int, rows: list[Any]
+    ) -> _Shown | None:
+        """The most that fits beside what is to be told of the others, or beside nothing where that leaves no room."""
+        # of a text so long it is known without a count that not all rows fit
+        is_long = self.source is not None and len(self.source) > self.budget * LONGEST_TOKEN
+        is_told = self._is_to_be_told(rows) if is_long and levels.lower is None else None
+        most = None if is_told else self._most_within(levels, size, frame, 0)
+        if is_told is None:
+            is_told = most is not None and most.rows < len(rows) and self._is_to_be_told(rows)
+        if is_told:
+            most = self._most_within(levels, size, frame, self._outline_room) or most
+        return most or (self._most_within(levels, size, frame, 0) if is_told else None)
 
     def _is_to_be_told(self, rows: list[Any]) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
