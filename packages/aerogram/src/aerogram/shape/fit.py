@@ -44,7 +44,7 @@ from aerogram.reply import (
 from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.citing import cited
 from aerogram.shape.controls import Levers
-from aerogram.shape.facts import Outline, choose_facts, outline_text, spread
+from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
@@ -84,6 +84,9 @@ TIGHT: Final = 3
 OUTLINE_SHARE: Final = 10
 OUTLINE_MOST: Final = 120
 LEAST_OUTLINE: Final = 10
+OUTLINE_COSTS: Final = 3
+OUTLINE_FRAME: Final = 40
+"""An outline takes at most so many times what it says, as where it is sent in two channels, and so much besides."""
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
 MANY_ROWS: Final = 2_000
@@ -483,15 +486,24 @@ class _Fitting:
 
         some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
         frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = self._most_within(levels, size, frame, 0)
-        if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
-            found = self._most_within(levels, size, frame, self._outline_room) or found
+        found = None
+        if levels.lower is None and self._is_far_too_long and self._is_to_be_told(rows):
+            found = self._most_within(levels, size, frame, self._outline_room)
+        if found is None:
+            found = self._most_within(levels, size, frame, 0)
+            if found is not None and found.rows < len(rows) and self._is_to_be_told(rows):
+                found = self._most_within(levels, size, frame, self._outline_room) or found
         if found is None or found.rows < self.mold.fewest_items:
             return None
         goes_on = self.resume is not None and not found.lower
         if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(dress(found), found)
         return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
+
+    @property
+    def _is_far_too_long(self) -> bool:
+        """Whether it is known without a count that not all rows fit as they are."""
+        return self.source is not None and len(self.source) > self.budget * LONGEST_TOKEN
 
     def _is_to_be_told(self, rows: list[Any]) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
@@ -502,8 +514,7 @@ class _Fitting:
             return False
         if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.resume is None:
             return True
-        outline = Outline([rows[0], *spread(rows, JUDGED_BY, 1)], 1)
-        return bool(outline.within(OUTLINE_MOST, self.measure.counter.count))
+        return tells_something(spread(rows, JUDGED_BY, 1), rows[0], OUTLINE_MOST, self.measure.counter.count)
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
@@ -759,6 +770,8 @@ class _Fitting:
             if not told:
                 return plain
             outlined = dress(told)
+            if size + OUTLINE_COSTS * self.measure.counter.count(dumps(told).decode()) + OUTLINE_FRAME <= self.budget:
+                return outlined
             over = self.measure.dearest(outlined) - self.budget
             if over <= 0:
                 return outlined
