@@ -89,6 +89,8 @@ OUTLINE_FRAME: Final = 40
 """An outline takes at most so many times what it says, as where it is sent in two channels, and so much besides."""
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
+MANY_ROWS: Final = 2_000
+"""The hash of more rows than these is taken while rows are priced."""
 LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
@@ -306,6 +308,7 @@ class _Fitting:
     _envelope: Content | None = field(default=None, init=False)
     _light: Reply[Any] = field(default_factory=Reply, init=False)
     _original: Any = field(default=None, init=False)
+    _whole: Content | None = field(default=None, init=False)
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
@@ -455,6 +458,9 @@ class _Fitting:
     # rows
 
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+        if len(rows) > MANY_ROWS and self.archive and self.resume is None:
+            self._whole = self._answer_for(None)  # all of it, however many rows are shown
+            self._whole.hash_ahead()
         show = None if self.whole_rows else self._lower_level(rows)
         whole = Ladder(rows, None, self.price)
         levels = _Levels(whole, None, self.ranked)
@@ -511,7 +517,7 @@ class _Fitting:
             return False
         if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.resume is None:
             return True
-        return tells_something(spread(rows[1:], JUDGED_BY), rows[0], OUTLINE_MOST, self.measure.counter.count)
+        return tells_something(spread(rows, JUDGED_BY, 1), rows[0], OUTLINE_MOST, self.measure.counter.count)
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
@@ -761,7 +767,7 @@ class _Fitting:
         """
         plain = dress({})
         room = min(self.budget - size - 6, self._outline_room)
-        outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
+        outline = Outline(rows, shown.rows, tells_same=shown.lower > 0) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
             if not told:
@@ -807,6 +813,8 @@ class _Fitting:
     def _answer_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self._original, rows_of(self._original)
+        if self._whole is not None:
+            return self._whole
         if isinstance(data, str):
             return Content.of_text(data)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
