@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import fields
 
 from aerogram.archive import Archive
+from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
-from aerogram.jsontext import dumps
 from aerogram.tokens import best_counter
 
 COUNT = best_counter().count

@@ -8,7 +8,7 @@ import base64
 import json
 import random
 
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from channel import COUNT, is_structured, texts_of
 from facts_replies import ask, serve
 from facts_sets import load

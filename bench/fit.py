@@ -8,13 +8,13 @@ from dataclasses import replace
 import orjson
 
 from aerogram.answer import Call, answer
+from aerogram.answer.retrieval import Retrieval, retrieve, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import POLICIES, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval, retrieve, retrieve_for
 from aerogram.shape.fit import fit
 from timing import best
 

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 
-from aerogram.datatext import read_data
+from aerogram.content.datatext import read_data
 
 MOST = 2.0
 ROWS = [{"id": n, "name": f"name {n}", "price": n * 1.25, "note": "some words " * 8} for n in range(1000)]

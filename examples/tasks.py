@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aerogram import Page, Reply, ReplyError, dialect, problem_of
+from aerogram.content.jsontext import dumps
 from aerogram.errors import ValidationFailed
-from aerogram.jsontext import dumps
 
 TASKS = [{"task_id": f"task-{number:03}", "status": "pending"} for number in range(1, 8)]
 PAGE_SIZE = 3

@@ -18,16 +18,16 @@ import httpx
 import pydantic
 
 from aerogram import Reply, dialect, read, translate
+from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.client import read as client_read
 from aerogram.content import Content
+from aerogram.content.jsontext import dumps
 from aerogram.cursor import CursorKeys, Cursors, Position
 from aerogram.dialects import NAMES
 from aerogram.digest.sources import read as read_document
 from aerogram.errors import AerogramError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
-from aerogram.retrieval import Retrieval, retrieve
 from aerogram.sanitize import Redaction, sanitize
 
 ODD = [

@@ -27,9 +27,9 @@ from fastmcp.utilities.types import Image
 
 from aerogram.archive import Archive
 from aerogram.clients import CLIENTS, Client, Reads
+from aerogram.content.jsontext import dumps
 from aerogram.errors import Conflict, Forbidden, NotFound, RateLimited
 from aerogram.fastmcp import install
-from aerogram.jsontext import dumps
 from aerogram.tokens import find_counter
 
 DIALECTS: Final = ("bare", "response-v2", "standard-v2", "knowledge-1.0")

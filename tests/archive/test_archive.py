@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 from key_value.aio.stores.memory import MemoryStore
 from key_value.aio.wrappers.statistics import StatisticsWrapper
 
+from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.channels import Sizer
 from aerogram.content import Content, canonical_json
+from aerogram.content.jsontext import dumps
 from aerogram.cursor import Cursors
 from aerogram.errors import ContractError, IntegrityError, NotFound, QuotaExceeded, Unavailable
-from aerogram.jsontext import dumps
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
 
 pytestmark = [

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from aerogram.archive import Archive
-from aerogram.cache import Cache
 from aerogram.content import Content
+from aerogram.contract.cache import Cache
 from aerogram.errors import NotFound
 from aerogram.reply import Reply
 

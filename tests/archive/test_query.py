@@ -10,12 +10,12 @@ import pytest
 from mcp.server.mcpserver import MCPServer
 
 import aerogram.mcp
+from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
+from aerogram.archive.query import run_query
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import Unavailable, ValidationFailed
-from aerogram.query import run_query
-from aerogram.retrieval import Retrieval, retrieve
 from aerogram.tokens import find_counter
 
 ISSUES = [

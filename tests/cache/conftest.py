@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from servers import redis_url
 
 __all__ = ["redis_url"]

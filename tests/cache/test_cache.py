@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from aerogram import RateLimit, Reply, Telemetry
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden, NotFound, Unavailable
 from replies import successes

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.channels import POLICIES, Channels, Policy, Sizer, channels_of
+from aerogram.channels.encodings import read_text
 from aerogram.cursor import Cursors
 from aerogram.dialects import dialect, read
-from aerogram.encodings import read_text
 from aerogram.errors import ReplyError, ValidationFailed
 from aerogram.reply import Action, Fidelity, Notice, Page, Reply
-from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import fit
 from aerogram.shape.pages import Pager, take
 from aerogram.tokens import Bytes

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aerogram.channels.encodings import cheapest_text, read_text
 from aerogram.content import canonical_json
-from aerogram.encodings import cheapest_text, read_text
+from aerogram.content.jsontext import dumps
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps
 from aerogram.tokens import Vocabulary
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -10,8 +10,8 @@ import pytest
 from aerogram import Notice, Problem, Reply, read
 from aerogram._mcp.results import tool_result
 from aerogram.channels import POLICIES, Payload, Policy, channels_of, read_failure, tell_failure
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import dialect
-from aerogram.jsontext import dumps
 
 ENVELOPES = ["response-v2", "standard-v2", "knowledge-1.0"]
 FAILED = Reply.failed(

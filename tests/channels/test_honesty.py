@@ -11,11 +11,11 @@ import pytest
 
 from aerogram.archive import Archive
 from aerogram.channels import POLICIES, Policy, Sizer
+from aerogram.channels.encodings import read_text
 from aerogram.client import AsyncClient
 from aerogram.client.reading import read
 from aerogram.content import Content
 from aerogram.contract import Contract
-from aerogram.encodings import read_text
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.fastmcp import install
 from aerogram.reply import Reply

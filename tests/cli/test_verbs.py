@@ -9,7 +9,7 @@ import pytest
 import aerogram as library
 from aerogram.codes import TABLE, WARNINGS
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import schema, typescript
+from aerogram.documents.schemas import schema, typescript
 
 SUCCESS = {
     "success": True,

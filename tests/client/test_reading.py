@@ -19,9 +19,9 @@ from aerogram import ContractError, Notice, Problem, Reply
 from aerogram._mcp.results import tool_result
 from aerogram.channels import POLICIES, Payload, channels_of
 from aerogram.client import items_of, raise_for_problem, read
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden, NotFound, QuotaExceeded, RateLimited, ReplyError, ValidationFailed
-from aerogram.jsontext import dumps
 from replies import failures, replies
 
 ENVELOPES = ("response-v2", "standard-v2", "knowledge-1.0")

@@ -14,11 +14,11 @@ from mcp.server.mcpserver import MCPServer
 import aerogram.fastmcp
 import aerogram.mcp
 from aerogram.archive import Archive
-from aerogram.cache import Cache
 from aerogram.channels import Channels, Sizer
 from aerogram.clients import CLIENTS, find_client
+from aerogram.content.jsontext import dumps
+from aerogram.contract.cache import Cache
 from aerogram.errors import AerogramError, NotFound
-from aerogram.jsontext import dumps
 from aerogram.tokens import PRESETS, Budget, find_counter
 
 ROWS = [{"id": n, "title": f"Row {n}", "text": "words and more words " * 20} for n in range(2_000)]

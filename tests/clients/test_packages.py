@@ -15,7 +15,7 @@ import mcp
 import pytest
 from fastmcp.client.transports import StdioTransport
 
-from aerogram.jsontext import dumps, loads
+from aerogram.content.jsontext import dumps, loads
 from aerogram.state import file_lock
 from client_script import follow
 from node_packages import node_and_package

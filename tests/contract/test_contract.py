@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import datetime as dt
+import time
 from dataclasses import asdict, replace
 
 import orjson
@@ -10,17 +11,17 @@ import pytest
 
 from aerogram import Reply, read
 from aerogram.answer import Call, ReplyDraft, admit, answer, fail, fit_media, render, run
+from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
-from aerogram.cache import Cache
 from aerogram.channels import Sizer
 from aerogram.contract import Contract
-from aerogram.deprecation import Deprecations
+from aerogram.contract.cache import Cache
+from aerogram.contract.deprecation import Deprecations
 from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardResponse
 from aerogram.errors import NotFound, ReplyError
 from aerogram.limits import Limits, Plan
 from aerogram.normalize import Block, ToolResult
-from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import Redaction
 from aerogram.tokens import Budget, Bytes, Characters, best_counter
 
@@ -370,3 +371,38 @@ async def test_where_bytes_count_pictures_beside_a_reply_become_links_to_the_arc
     assert content.body == bytes(30_000)
     counting_tokens = await fit_media(Call(Contract(budget=500)), ReplyDraft(reply, media=(picture,)))
     assert counting_tokens.media == (picture,)
+
+
+class SlowCounter:
+    """A counter that takes a while, and notes how often the event loop has looked up by then."""
+
+    name, unit, margin = "slow", "characters", 0.0
+
+    def __init__(self) -> None:
+        self.ticks, self.seen = 0, []
+
+    def count(self, text: str) -> int:
+        time.sleep(0.002)
+        self.seen.append(self.ticks)
+        return len(text)
+
+    async def tick(self) -> None:
+        while True:
+            self.ticks += 1
+            await asyncio.sleep(0)
+
+
+async def test_replies_that_take_long_to_fit_are_fitted_first_come_first_served_with_others_heard_in_between():
+    """A caller with a word to say does not wait for all the replies that are to be fitted."""
+    counter, done = SlowCounter(), []
+    contract = Contract(budget=Budget(400, counter))
+
+    async def ask(number: int) -> None:
+        await answer(Call(contract), [{"id": n, "text": "word " * 30} for n in range(20)])
+        done.append(number)
+
+    ticking = asyncio.create_task(counter.tick())
+    await asyncio.gather(*map(ask, range(8)))
+    ticking.cancel()
+    assert done == list(range(8))
+    assert len(set(counter.seen)) == 8

@@ -21,7 +21,7 @@ from aerogram.dialects.knowledge_v1 import (
     SearchResultPreview,
     VendorInfoMetadata,
 )
-from aerogram.reference.schemas import typescript
+from aerogram.documents.schemas import typescript
 from contracts.document_examples import example
 from contracts.requirement_rows import Requirement, rows
 

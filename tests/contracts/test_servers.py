@@ -16,9 +16,9 @@ from aerogram import Notice, Page, RateLimit, Reply, Telemetry
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram.archive import Archive
 from aerogram.client import read
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.cursor import Cursors
 from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.shape.pages import Pager, take
 from aerogram.testing import assert_success
 from contracts.document_examples import example

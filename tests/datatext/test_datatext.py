@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aerogram.datatext import BETWEEN, read_data
+from aerogram.content.datatext import BETWEEN, read_data
 
 NEAR_MISSES = json.loads((Path(__file__).parent / "near_misses.json").read_text(encoding="utf-8"))
 ROWS = [{"id": 1, "name": "Ann"}, {"id": 2, "name": 'Ben "B"'}, {"id": 3, "name": "Zoë"}]
@@ -63,6 +63,11 @@ def test_a_near_miss_stays_a_text(text):
         "[{'a': 1}, {'b'",
         "{1: 'a'}",
         "{'a': nan}",
+        "[{'a': true}]",
+        "[{'a': True}, {'a': null}]",
+        "[{'a': 'x: None', 'b': null}]",
+        "[{'a':1,'b':2}]",
+        "[{'a': 1.00}]",
     ],
 )
 def test_what_python_writes_of_other_things_stays_a_text(text):
@@ -73,6 +78,30 @@ def test_what_python_writes_of_other_things_stays_a_text(text):
 def test_data_is_read_and_written_as_it_came(text, value):
     found = read_data([text])
     assert found.value == value and found.write(found.value) == text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x: None",
+        "x:null",
+        "x:None: null",
+        "it's",
+        'say "so"',
+        "a\\b",
+        "\x7f",
+        "é",
+        None,
+        [None, True],
+        1e-05,
+        1e16,
+        2**64,
+    ],
+)
+def test_whatever_stands_in_an_object_of_python_is_read_and_written_as_it_came(value):
+    rows = [{"id": 1, "value": value, "none": None}, {"id": 2, "value": False}]
+    found = read_data([repr(rows)])
+    assert found.value == rows and found.write(found.value) == repr(rows)
 
 
 def test_several_texts_are_one_item_each():

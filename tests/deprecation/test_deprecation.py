@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from aerogram.deprecation import Deprecated, Deprecations
+from aerogram.contract.deprecation import Deprecated, Deprecations
 
 
 def test_a_deprecated_parameter_is_named_with_what_replaces_it():

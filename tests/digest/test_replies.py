@@ -5,6 +5,7 @@ import json
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.content.jsontext import dumps, loads
 from aerogram.dialects import dialect
 from aerogram.digest import (
     Digester,
@@ -17,7 +18,6 @@ from aerogram.digest import (
     is_digest,
     reply_of,
 )
-from aerogram.jsontext import dumps, loads
 
 QUERY = "What does a ticket cost?"
 

@@ -8,11 +8,11 @@ import pytest
 
 from aerogram import Contract, Reply
 from aerogram.codes import TABLE
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.dialects.response_v2 import error_response, success_response
 from aerogram.dialects.standard_v2 import StandardError, StandardResponse, StandardV2Dialect
 from aerogram.errors import InvalidReply, NotFound
 from aerogram.fastmcp import install
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 
 
 async def called(handler, meta=None, **settings):

@@ -9,8 +9,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from aerogram import read
-from aerogram.cache import Cache
-from aerogram.deprecation import Deprecations
+from aerogram.contract.cache import Cache
+from aerogram.contract.deprecation import Deprecations
 from aerogram.fastmcp import install
 from aerogram.limits import Limits, Plan
 from aerogram.sanitize import Redaction

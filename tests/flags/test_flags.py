@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from aerogram import AerogramError, Reply, problem_of
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, STATES, Flag, Flags, UnknownFlag
 from aerogram.dialects import dialect
 from aerogram.errors import FeatureDisabled
-from aerogram.flags import RESPONSE_CONTRACT_V2, STATES, Flag, Flags, UnknownFlag
 
 
 @pytest.mark.parametrize(

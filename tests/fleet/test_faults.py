@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from aerogram import read
+from aerogram.answer.retrieval import Retrieval
 from aerogram.cursor import Cursors
-from aerogram.retrieval import Retrieval
 from aerogram_knowledge.store.address import open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from backends import is_root

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from aerogram import codes, reply
 from aerogram.dialects import knowledge_v1, standard_v2
-from aerogram.reference.schemas import REVISIONS, schema
+from aerogram.documents.schemas import REVISIONS, schema
 from node_packages import install
 
 Schema = dict[str, Any]

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import FOLDER, REVISIONS, published_files, schema, typescript
+from aerogram.documents.schemas import FOLDER, REVISIONS, published_files, schema, typescript
 from aerogram.tokens import Vocabulary
 from golden import write
 from golden.compatibility import breaks

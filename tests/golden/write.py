@@ -1,7 +1,7 @@
 """Write the published schemas and types of every dialect's current revision: `python tests/golden/write.py`.
 
 A change that takes something away from clients is refused until the dialect has a new revision in
-`aerogram.reference.schemas.REVISIONS`; the files of the old revision then stay as they are.
+`aerogram.documents.schemas.REVISIONS`; the files of the old revision then stay as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import published_files, schema
+from aerogram.documents.schemas import published_files, schema
 from golden.compatibility import breaks
 from golden.declarations import declare
 
@@ -41,7 +41,7 @@ def write_schemas() -> None:
     """Write the schemas of every dialect, or say why not."""
     refused = [one for name in NAMES for one in broken_promises(name)]
     if refused:
-        advice = "Raise the dialect's number in aerogram.reference.schemas.REVISIONS, or keep the promise."
+        advice = "Raise the dialect's number in aerogram.documents.schemas.REVISIONS, or keep the promise."
         sys.exit("\n".join([*refused, advice]))
     for name in NAMES:
         for file, text in current(name).items():

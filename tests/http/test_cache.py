@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from aerogram import Contract, fastapi, starlette
 from aerogram._http.service import names_caller
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram.starlette import Versions, shapes
 
 

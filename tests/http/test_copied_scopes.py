@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from aerogram import Archive, fastapi, starlette
-from aerogram.cache import Cache
 from aerogram.contract import Contract
+from aerogram.contract.cache import Cache
 from aerogram.limits import Limits, Plan
 from aerogram.starlette import Versions
 

@@ -4,7 +4,7 @@ import pytest
 from fastapi import FastAPI
 
 from aerogram.contract import Contract
-from aerogram.deprecation import Deprecations
+from aerogram.contract.deprecation import Deprecations
 from aerogram.fastapi import Versions, install
 
 CODE = "DEPRECATED_FIELD"

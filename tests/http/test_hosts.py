@@ -6,8 +6,8 @@ from starlette.applications import Starlette
 from starlette.routing import Host, Route, Router
 
 from aerogram import fastapi, starlette
-from aerogram.cache import Cache
 from aerogram.contract import Contract
+from aerogram.contract.cache import Cache
 from aerogram.starlette import Versions
 
 HOSTS = ("a.example", "b.example", "one.multi.example", "two.multi.example")

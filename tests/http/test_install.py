@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 from starlette.applications import Starlette
 
 from aerogram import Archive, Contract, fastapi, starlette, validate
-from aerogram.cache import Cache
-from aerogram.deprecation import Deprecations
+from aerogram.contract.cache import Cache
+from aerogram.contract.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
 from aerogram.shape.modes import RecordType
 from aerogram.starlette import Versions

@@ -14,8 +14,8 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from aerogram import fastapi, read, starlette
-from aerogram.cache import Cache
 from aerogram.contract import Contract
+from aerogram.contract.cache import Cache
 from aerogram.limits import Limits, Plan
 from aerogram.starlette import Versions
 from aerogram.telemetry import Observer

@@ -9,7 +9,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from aerogram import Contract, fastapi, starlette
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram.errors import Forbidden, Unavailable
 from aerogram.starlette import Versions
 

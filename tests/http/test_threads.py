@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from aerogram import fastapi, starlette
-from aerogram.cache import Cache
 from aerogram.contract import Contract
+from aerogram.contract.cache import Cache
 from aerogram.limits import Limits, Plan
 from aerogram.starlette import Versions
 from aerogram.telemetry import Observer

@@ -6,8 +6,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from aerogram import Archive, fastapi, starlette
-from aerogram.cache import Cache
 from aerogram.contract import Contract
+from aerogram.contract.cache import Cache
 from aerogram.errors import ReplyError
 from aerogram.limits import Limits, Plan
 from aerogram.starlette import Versions

@@ -11,7 +11,7 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, Inpu
 
 import aerogram.fastmcp
 import aerogram.mcp
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram.dialects import read
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}

@@ -8,7 +8,7 @@ from mcp.server.mcpserver import MCPServer
 import aerogram.fastmcp
 import aerogram.mcp
 from aerogram import Archive
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram.cursor import Cursors
 from aerogram.shape.pages import Pager, take
 from tool_servers import talk

@@ -11,9 +11,9 @@ import jsonschema_rs
 import pytest
 
 from aerogram.archive import Archive
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.tokens import Vocabulary
 from tool_servers import build, talk
 

@@ -163,7 +163,23 @@ async def test_resources_and_prompts_are_charged_and_logged_as_calls_are(make, e
         assert await units(limits) == 2
     told = [one.getMessage().split(": ") for one in caplog.records if hasattr(one, "reply")]
     assert [name for name, _ in told] == ["resources/read", "prompts/get"] * 3
-    assert [said for _, said in told][2:] == ["ok"] * 2 + ["QUOTA_EXCEEDED"] * 2
+    assert [said for _, said in told] == ["NOT_FOUND"] * 2 + ["ok"] * 2 + ["QUOTA_EXCEEDED"] * 2
+
+
+@ERAS
+@FRAMEWORKS
+async def test_what_is_not_there_is_the_callers_mistake_and_logged_as_such(make, era, caplog):
+    """Nobody is woken up because a caller has misspelled a resource or a prompt."""
+    caplog.set_level(logging.INFO, "aerogram")
+    server, _, client_of, _ = make(None, Observer())
+    give_things_out(server, make)
+    async with client_of(server, mode=era) as client:
+        for absent in (client.read_resource("thing://none"), client.get_prompt("none")):
+            with pytest.raises(MCPError) as caught:
+                await absent
+            assert caught.value.error.code in (-32602, -32002)
+    told = [one.getMessage() for one in caplog.records if hasattr(one, "reply")]
+    assert told == ["resources/read: NOT_FOUND", "prompts/get: NOT_FOUND"]
 
 
 @ERAS

@@ -11,8 +11,8 @@ from mcp.server.mcpserver import MCPServer
 import aerogram.fastmcp
 import aerogram.mcp
 from aerogram import Contract, read
-from aerogram.cache import Cache
-from aerogram.deprecation import Deprecations
+from aerogram.contract.cache import Cache
+from aerogram.contract.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
 from aerogram.limits import Plan
 from aerogram.sanitize import Redaction

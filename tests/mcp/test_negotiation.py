@@ -8,8 +8,8 @@ from mcp.client import advertise
 
 from aerogram import validate
 from aerogram._mcp.negotiation import EXTENSION
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.telemetry import Observer
 from aerogram.tokens import best_counter
 from tool_servers import ROWS

@@ -7,8 +7,8 @@ from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
 import aerogram.mcp
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import read
-from aerogram.jsontext import dumps
 from aerogram.tokens import best_counter
 
 LONG = "word " * 5_000

@@ -11,10 +11,10 @@ from mcp_types import EmbeddedResource, ImageContent, TextContent, TextResourceC
 import aerogram.fastmcp
 import aerogram.mcp
 from aerogram import Archive
-from aerogram.cache import Cache
+from aerogram.content.jsontext import dumps
+from aerogram.contract.cache import Cache
 from aerogram.dialects import read
 from aerogram.errors import Unavailable
-from aerogram.jsontext import dumps
 from aerogram.sanitize import Fence, Redaction
 from aerogram.tokens import best_counter
 

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aerogram.archive import Archive
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.shape.controls import CONTROLS
 from aerogram.tokens import best_counter
 from tool_servers import ROWS

@@ -201,7 +201,7 @@ def say(outcome):
 def test_broken_values_are_not_archived_nor_kept_in_a_cache_nor_read_as_bodies():
     natives = [value for name, value in BROKEN.items() if name.startswith(("enum that", "enum without", "UUID"))]
     start = """
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram import ContractError, read
 from aerogram.content import Content
 def refused(call, *values):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.normalize.plain import is_plain, json_around, plain_json
 
 LIMIT = 1_000_000

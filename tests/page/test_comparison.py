@@ -7,8 +7,8 @@ import pytest
 from aerogram import dialects
 from aerogram.client.reading import read
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import value_at
 from aerogram.dialects import NAMES, dialect
-from aerogram.jsontext import value_at
 from aerogram.reply import Action, Citation, Fidelity, Notice, Page, Problem, QueryEcho, RateLimit, Reply, Telemetry
 from aerogram_page.members import explain, members_of
 from page.conftest import SEARCH

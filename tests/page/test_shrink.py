@@ -10,7 +10,7 @@ import pytest
 
 from aerogram import dialects
 from aerogram._mcp.negotiation import EXTENSION
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.tokens import best_counter
 from page.conftest import QUESTION, SEARCH
 

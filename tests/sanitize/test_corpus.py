@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aerogram import Reply
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.sanitize import Redaction
 
 CORPUS = Path(__file__).parent / "corpus"

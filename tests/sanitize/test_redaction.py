@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aerogram import Action, Citation, Notice, Problem, QueryEcho, Reply
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import NAMES, dialect
-from aerogram.jsontext import dumps
-from aerogram.sanitize import Redaction, SecretKind, sanitize
+from aerogram.sanitize import Redaction, SecretKind, sanitize, sanitize_text
 from replies import json_values
 
 LONG = "Ab3" * 14
@@ -140,7 +140,32 @@ def test_json_in_a_text_stays_json():
     assert reply.notices[0].context["places"] == ["/data/log"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\n {"password": {"current": "hunter2secret"}}',
+        '\ufeff{"password": ["hunter2secret"]}',
+        '\n{"p\\u0061ssword": "hunter2secret"}',
+        '{"user": "ada"}\n{"password": {"current": "hunter2secret"}}\n',
+        'INFO sent {"password": ["hunter2secret"]} to the server',
+        'The file:\n```json\n{\n  "password": {\n    "current": "hunter2secret"\n  }\n}\n```\n',
+        'half of it {"rows": [1, {"user" 2}, {"password": ["hunter2secret"]}]',
+    ],
+)
+def test_json_is_found_wherever_it_stands_in_a_text(text):
+    """White space before it, one line after another, in a sentence, in a fence, in the ruins of other JSON."""
+    for cleaned in (sanitize_text(text, Redaction()), redacted({"log": text}).data["log"]):
+        assert "hunter2secret" not in cleaned
+        assert "[redacted:by_name]" in cleaned
+    harmless = text.replace("password", "greeting").replace("p\\u0061ssword", "greeting")
+    assert sanitize_text(harmless, Redaction()) == harmless
+
+
 HOSTILE = [
+    '{"pass',
+    '["key",[',
+    '{"token":{',
+    '{"key":[1],',
     "eyJ",
     "-----BEGIN ",
     "://a:",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from aerogram.channels import POLICIES, Sizer
 from aerogram.content import Content
+from aerogram.content.jsontext import dumps, loads
 from aerogram.dialects import dialect
-from aerogram.jsontext import dumps, loads
 from aerogram.reply import Reply
 from aerogram.shape.fit import fit, without_archive
 from aerogram.tokens import Bytes, Characters, Vocabulary

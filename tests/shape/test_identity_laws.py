@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.channels import Sizer, summary_of
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound
-from aerogram.identity import POSITION, Names
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval, retrieve
+from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.fit import fit
 
 COLUMNS = ["id", "uuid", "user_id", "orderId", "sku", "email", "order_number", "name", "title", "word", "size", "open"]

@@ -20,7 +20,7 @@ from aerogram.dialects.knowledge_v1 import (
     WhitelistedVendorInfoFields,
 )
 from aerogram.errors import ValidationFailed
-from aerogram.identity import Names, identify
+from aerogram.reply.identity import Names, identify
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, in_mode, snippet
 from aerogram.shape.records import SEARCH_RESULT, VENDOR_INFO
 

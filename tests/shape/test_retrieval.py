@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.channels import Sizer
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import InvalidCursor, InvalidFields, NotFound, ValidationFailed
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval, retrieve
 from aerogram.shape.fit import Fitted, fit
 from aerogram.shape.modes import RecordType
 from aerogram.shape.records import SEARCH_RESULT

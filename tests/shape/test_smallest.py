@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from aerogram.answer import Call, answer
+from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import POLICIES, Payload, Policy, Sizer
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.dialects import dialect as named
 from aerogram.reply import Reply
-from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.tokens import best_counter
 
 PAGE = Path(__file__).parents[2] / "docs" / "channels.md"

@@ -21,7 +21,7 @@ from aerogram import (
     dialect,
 )
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import typescript
+from aerogram.documents.schemas import typescript
 from contracts.document_examples import example, examples
 
 ROOTS = {

@@ -11,7 +11,7 @@ import pytest
 
 from aerogram import __version__
 from aerogram.dialects import NAMES
-from aerogram.reference.schemas import FOLDER, published_files
+from aerogram.documents.schemas import FOLDER, published_files
 from installations import PROJECTS, ROOT, import_name, package_folder
 from wheel.conftest import wheel_of
 
@@ -32,7 +32,7 @@ def test_the_wheel_of_the_library_holds_the_schemas(wheels):
     names = set(zipfile.ZipFile(wheel_of("aerogram", wheels)).namelist())
     for name in NAMES:
         files = published_files(name).values()
-        assert {f"aerogram/reference/schemas/{path.relative_to(FOLDER).as_posix()}" for path in files} <= names
+        assert {f"aerogram/documents/schemas/{path.relative_to(FOLDER).as_posix()}" for path in files} <= names
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -104,8 +104,8 @@ def test_without_extras_the_program_says_what_to_install(alone, tmp_path):
     assert said.stderr == "aerogram: this needs typer: pip install 'aerogram[cli]'\n"
     program = """
 import aerogram
-from aerogram.reference.explanation import explain
-from aerogram.reference.schemas import published_files, schema, typescript
+from aerogram.documents.explanation import explain
+from aerogram.documents.schemas import published_files, schema, typescript
 
 for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem", "bare"):
     assert all(path.exists() for path in published_files(name).values())

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import uvicorn
 
 from aerogram import Archive, Contract
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.errors import ValidationFailed
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from wire import knowledge_v1_handlers, normalization_handlers, response_v2_handlers, standard_v2_handlers
 
 ENVELOPES = (response_v2_handlers, standard_v2_handlers, knowledge_v1_handlers)

@@ -18,9 +18,9 @@ from fastmcp.server import create_proxy
 from adoption.environments import Server
 from aerogram import Archive
 from aerogram.client import AsyncClient
-from aerogram.datatext import read_data
+from aerogram.content.datatext import read_data
+from aerogram.content.jsontext import dumps
 from aerogram.fastmcp import install
-from aerogram.jsontext import dumps
 from aerogram.tokens import best_counter
 
 BUDGET = 2_000

@@ -21,12 +21,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.digest.limits import ReadLimits
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
-from aerogram.jsontext import dumps, loads
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
 from aerogram.shape.modes import allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage

@@ -13,8 +13,8 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram.archive import Archive
+from aerogram.content.jsontext import dumps_unproven
 from aerogram.errors import ContractError, NotFound
-from aerogram.jsontext import dumps_unproven
 from aerogram_page import pieces
 
 __all__ = ["Calls", "KeptCall"]

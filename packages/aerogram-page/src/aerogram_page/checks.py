@@ -7,10 +7,10 @@ from typing import Any, Final
 from anyio import to_thread
 from pydantic import ValidationError
 
+from aerogram.content.jsontext import loads
 from aerogram.dialects import dialect as dialect_named
 from aerogram.digest.payload import payload_of
 from aerogram.errors import ContractError, ReplyError
-from aerogram.jsontext import loads
 from aerogram_page import asks
 from aerogram_page.digests import DigestView
 from aerogram_page.opening import OpenedReply, open_reply

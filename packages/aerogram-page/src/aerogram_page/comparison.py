@@ -8,9 +8,9 @@ from anyio import to_thread
 
 from aerogram._mcp.results import tool_result
 from aerogram.channels import Channels, Policy, channels_of
+from aerogram.content.jsontext import dumps, value_at
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
-from aerogram.jsontext import dumps, value_at
 from aerogram.normalize.policy import LEGACY, MODERN
 from aerogram.reply import Reply
 from aerogram.tokens import best_counter

@@ -8,12 +8,12 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram.client.reading import raise_for_problem
+from aerogram.content.jsontext import loads
 from aerogram.digest.payload import DigestPayload, is_digest, payload_of
 from aerogram.digest.sources import reread
 from aerogram.digest.text import InvalidLocator, Locator, page_spans, text_hash
 from aerogram.digest.verification import Verification, fetch, verify
 from aerogram.errors import NotFound, ReplyError
-from aerogram.jsontext import loads
 from aerogram.tokens import best_counter
 from aerogram_page import asks
 from aerogram_page.host import Host

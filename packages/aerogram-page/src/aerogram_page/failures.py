@@ -16,13 +16,13 @@ from aerogram.archive import Archive
 from aerogram.channels import channels_of
 from aerogram.client.reading import read
 from aerogram.codes import KIND_RULES, TABLE, Kind, Retry
+from aerogram.content.jsontext import loads
 from aerogram.contract import Contract
 from aerogram.cursor import Cursors
 from aerogram.dialects import NAMES, dialect
+from aerogram.documents.explanation import explain, explain_all
 from aerogram.errors import ContractError, MissingExtra, ReplyError
-from aerogram.jsontext import loads
 from aerogram.limits import Limits, Plan
-from aerogram.reference.explanation import explain, explain_all
 from aerogram.reply import Problem, Reply
 from aerogram.shape.modes import RecordType, select
 from aerogram.shape.pages import Pager

@@ -16,9 +16,9 @@ from aerogram.archive import Archive
 from aerogram.channels import Policy, Sizer, channels_of
 from aerogram.client.reading import items_of
 from aerogram.content import Content
+from aerogram.content.jsontext import dumps, part_to_json
 from aerogram.contract import Contract
 from aerogram.errors import InvalidCursor, ValidationFailed
-from aerogram.jsontext import dumps, part_to_json
 from aerogram.reply import FidelityLevel, Reply
 from aerogram.shape.fit import DATA, Leftover, without_archive
 from aerogram.shape.loss import Loss, loss_between

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from aerogram.channels import Sizer
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 from aerogram.telemetry import Listener, Observation
 

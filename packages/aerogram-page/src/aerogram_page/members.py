@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from aerogram.jsontext import pointer_of
+from aerogram.content.jsontext import pointer_of
 
 __all__ = ["MCP", "differences", "explain", "members_of"]
 

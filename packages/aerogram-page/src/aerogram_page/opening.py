@@ -8,11 +8,11 @@ from typing import Any, Final
 from aerogram.channels import summary_of
 from aerogram.client.reading import items_of, read
 from aerogram.content import sha256_of
+from aerogram.content.jsontext import loads, part_to_json
 from aerogram.dialects import NAMES, recognise
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import read as read_body
 from aerogram.errors import ContractError, InvalidReply, ReplyError
-from aerogram.jsontext import loads, part_to_json
 from aerogram.reply import Reply
 from aerogram_page.paths import LARGEST_REPLY
 from aerogram_page.violations import Fault, faults_of

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.archive import Archive
 from aerogram.content import Content, sha256_of
+from aerogram.content.jsontext import pointer_of, value_at
 from aerogram.errors import NotFound
-from aerogram.identity import identify
-from aerogram.jsontext import pointer_of, value_at
+from aerogram.reply.identity import identify
 from aerogram.shape.modes import RecordType
 from aerogram.tokens import Counter, best_counter
 

@@ -32,6 +32,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import Receive, Scope, Send
 from aerogram._http.responses import render
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import dumps, loads
 from aerogram.dialects import dialect
 from aerogram.errors import (
     AerogramError,
@@ -45,7 +46,6 @@ from aerogram.errors import (
     UnknownDialect,
     ValidationFailed,
 )
-from aerogram.jsontext import dumps, loads
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply, accept_request_id, new_request_id
 from aerogram.serving.guard import Exemptions

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from aerogram.cli.terminal import read_input
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import AerogramError, ContractError, MissingExtra, ReplyError
-from aerogram.jsontext import dumps, loads
 from aerogram_page.opening import OpenedReply, open_reply
 from aerogram_page.paths import LARGEST_REPLY
 

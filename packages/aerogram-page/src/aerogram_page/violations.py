@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from aerogram.content.jsontext import dumps, pointer_of, value_at
 from aerogram.dialects import dialect as dialect_named
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.jsontext import dumps, pointer_of, value_at
 
 __all__ = ["Fault", "faults_of", "model_faults"]
 

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from aerogram.answer import Call
     from aerogram.archive import Archive
+    from aerogram.channels.reading import read
     from aerogram.codes import TABLE, WARNINGS, register_code
     from aerogram.contract import Contract
     from aerogram.dialects import dialect, translate, validate
     from aerogram.errors import AerogramError, ContractError, InvalidReply, ReplyError
     from aerogram.normalize import Output, ToolResult, normalize_resource_payload, normalize_tool_result, register
     from aerogram.problems import problem_of, register_exception
-    from aerogram.reading import read
     from aerogram.reply import (
         Action,
         Citation,
@@ -86,7 +86,7 @@ _HOMES = {
         *("Output", "ToolResult", "register"),
         *("normalize_resource_payload", "normalize_tool_result"),
     ),
-    "aerogram.reading": ("read",),
+    "aerogram.channels.reading": ("read",),
     "aerogram.reply": (
         *("Action", "Citation", "Fidelity", "Notice", "Page", "Problem", "QueryEcho", "RateLimit", "Reply"),
         *("Telemetry", "new_request_id"),

@@ -7,8 +7,8 @@ named. There are two forms, and both are opened everywhere:
 
     short        twenty bytes or a few more in URL-safe base64, without padding
     documented   base64 of JSON with `query_hash`, `offset` and `response_mode`, as the contract knowledge-1.0 has it;
-                 the hash of the query is followed by its proof, in one text. It is padded with spaces and escaped so
-                 that its base64 needs no `+`, `/` or `=`
+                 the hash of the query is followed by its proof, in one text, and that by a key of numbers. It is
+                 padded with spaces and escaped so that its base64 needs no `+`, `/` or `=`
 
 Signatures have 64 bits: a forger who makes a million attempts a second for a day has a chance of one in 200 million.
 
@@ -27,6 +27,7 @@ import hmac
 import json
 import logging
 import os
+import re
 import secrets
 import struct
 import time
@@ -62,8 +63,15 @@ START_AGAIN: Final = "Repeat the request without a cursor to start again at the 
 FAR_ON: Final = 999_999
 """As far as a walk is thought to go whose length nobody knows."""
 
-_DEAR: Final = {False: "q5zU5", True: "bU5OZmZjeHdsSTR6Z9"}
-"""What needs a few more tokens, length for length, than any cursor of a form; how many one needs is up to chance."""
+_DEAR: Final = "q5zU5"
+_DEAR_PROOF: Final = "1ok_xuqs6"
+"""What needs a few more tokens, length for length, than any cursor or any proof; how many one needs is up to chance."""
+UNLUCKY: Final = 3
+"""By so many characters more than it has, a proof is judged."""
+LONG_NUMBERS: Final = 8
+"""So many bytes the numbers of a key may need on another page: a score of six digits, an id up to sixteen million."""
+_PLAIN_NUMBER: Final = re.compile(r"(?!.{18})(\d+)(?:\.(\d{1,15}))?")
+"""A number of few digits that is not negative and needs no exponent."""
 _DOCUMENTED: Final = ("query_hash", "offset", "response_mode")
 _URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
 _TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
@@ -91,10 +99,13 @@ def dearest(cursor: str, total: int | None = None) -> str:
     except InvalidCursor:
         return cursor
     farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
-    is_documented = cursor.startswith("eyJ")
-    length = len(farthest.documented()) + 4 if is_documented else len(farthest.short())
-    dear = _DEAR[is_documented]
-    return (dear * (length // len(dear) + 1))[:length]
+    if cursor.startswith("eyJ"):
+        return farthest.documented(proof=_repeat(_DEAR_PROOF, len(farthest.proof(least=LONG_NUMBERS)) + UNLUCKY))
+    return _repeat(_DEAR, len(farthest.short()))
+
+
+def _repeat(text: str, length: int) -> str:
+    return (text * (length // len(text) + 1))[:length]
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,13 +417,22 @@ class _Body(NamedTuple):
         key = _canonical([self.key, self.seen]).encode() if has_key else b""
         return base64.urlsafe_b64encode(head + self.signature + numbers + key).decode().rstrip("=")
 
-    def documented(self) -> str:
-        """The cursor as JSON in base64."""
+    def proof(self, least: int = 0) -> str:
+        """The hash of the query, what proves that the cursor is genuine, and its key if that is numbers.
+
+        They then take `least` so many bytes.
+        """
         proof = _PROOF.pack(bytes.fromhex(self.kid), self.ends, bytes.fromhex(self.query)) + self.signature
-        query = base64.urlsafe_b64encode(proof).decode().rstrip("=")
-        body: dict[str, Any] = {"query_hash": query, "offset": self.offset, "response_mode": self.mode}
-        if self.key is not None:
-            body |= {"pos": self.key} | ({"seen": self.seen} if self.seen != 1 else {})
+        numbers = _pack_numbers(self.key)
+        return base64.urlsafe_b64encode(proof + (numbers and numbers.ljust(least))).decode().rstrip("=")
+
+    def documented(self, proof: str | None = None) -> str:
+        """The cursor as JSON in base64; what grows in the course of a walk stands at its end."""
+        body: dict[str, Any] = {"query_hash": proof or self.proof(), "response_mode": self.mode, "offset": self.offset}
+        if self.key is not None and not _pack_numbers(self.key):
+            body["pos"] = self.key
+        if self.seen != 1:
+            body["seen"] = self.seen
         if self.size is not None:
             body["size"] = self.size
         text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)
@@ -422,6 +442,31 @@ class _Body(NamedTuple):
 def _signature(key: SigningKey, body: _Body, principal: str | None) -> bytes:
     signed = _canonical([principal, *body[:-1]])
     return hmac.digest(key.secret, signed.encode(), "sha256")[:SIGNATURE_BYTES]
+
+
+def _pack_numbers(key: Any) -> bytes:
+    """A key that is a list of numbers as few bytes; nothing where it is another one.
+
+    Each is a whole number with the place of its decimal point in the lowest four bits.
+    """
+    packed = b""
+    for one in key if isinstance(key, list) else ():
+        if type(one) not in (int, float) or not (found := _PLAIN_NUMBER.fullmatch(repr(one))):
+            return b""
+        decimals = found[2] or ""
+        packed += _number(int(found[1] + decimals) << 4 | len(decimals))
+    return packed
+
+
+def _unpack_numbers(packed: bytes) -> list[int | float] | None:
+    """The key that `_pack_numbers` has packed."""
+    numbers: list[int | float] = []
+    at = 0
+    while at < len(packed):
+        value, at = _take_number(packed, at)
+        digits, decimals = value >> 4, value & 0x0F
+        numbers.append(float(f"{digits}e-{decimals}") if decimals else digits)
+    return numbers or None
 
 
 def _number(value: int) -> bytes:
@@ -475,5 +520,6 @@ def _read_documented(body: Any) -> _Body:
     if type(offset) is not int or offset < 0 or mode not in _MODES:
         raise ValueError("not a cursor")
     kid, ends, digits = _PROOF.unpack_from(proof)
-    size, key, seen = body.get("size"), body.get("pos"), body.get("seen", 1)
-    return _Body(kid.hex(), ends, mode, digits.hex(), offset, size, key, seen, proof[_PROOF.size :])
+    at = _PROOF.size + SIGNATURE_BYTES
+    size, key, seen = body.get("size"), body.get("pos", _unpack_numbers(proof[at:])), body.get("seen", 1)
+    return _Body(kid.hex(), ends, mode, digits.hex(), offset, size, key, seen, proof[_PROOF.size : at])

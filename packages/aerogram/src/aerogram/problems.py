@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import pointer_of
 from aerogram.errors import ReplyError
-from aerogram.jsontext import pointer_of
 from aerogram.reply import Problem, new_request_id
 from aerogram.sanitize import may_be_secret
 

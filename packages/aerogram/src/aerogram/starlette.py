@@ -22,11 +22,11 @@ from aerogram._http.negotiation import Schedule, Versions
 from aerogram._http.responses import Fields, announce_json, find
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTable, RouteTerms, control_names, shapes, shapes_of
 from aerogram._http.service import HttpService, Principal
+from aerogram.content.jsontext import loads
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import dialect as dialect_named
 from aerogram.documents.standard_v2 import from_health, from_offset_page
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
-from aerogram.jsontext import loads
 from aerogram.normalize.signals import contain
 from aerogram.reply import ResumablePage
 

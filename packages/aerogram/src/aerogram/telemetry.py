@@ -28,7 +28,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 
 __all__ = [

@@ -27,6 +27,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from anyio import to_thread
 
 from aerogram._http.exchange import App, Receive, Scope, Send
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import (
     AerogramError,
     Conflict,
@@ -36,7 +37,6 @@ from aerogram.errors import (
     Unavailable,
     ValidationFailed,
 )
-from aerogram.jsontext import dumps, loads
 from aerogram.limits import ALLOWED, Plan, parse_plan
 from aerogram.reply import utc_timestamp
 from aerogram.state import state_directory

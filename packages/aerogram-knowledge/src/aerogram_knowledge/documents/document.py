@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from aerogram.content.jsontext import loads
 from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.sources import encoding, packed, read
 from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
-from aerogram.jsontext import loads
 from aerogram_knowledge.documents.front import (
     LICENSES,
     FrontMatter,

@@ -85,21 +85,25 @@ _SCRIPTS: Final = (
     ("hi", re.compile("[\u0900-\u097f]")),
 )
 _SHARE_OF_SCRIPT: Final = 0.15
+_SIGNS_OF_PROSE: Final = 10
+_SIGNS_A_SMALL_WORD: Final = 3
+"""A manual in Korean may be code for the most part: its few sentences have more signs than the code has small words."""
 
 
 def language_of(text: str) -> str:
     """The language that a text is most likely in, as two letters."""
     sample = text[:SAMPLE]
     letters = sum(map(str.isalpha, sample)) or 1
-    for name, signs in _SCRIPTS:
-        if len(signs.findall(sample)) > _SHARE_OF_SCRIPT * letters:
-            return name
     votes: Counter[str] = Counter()
     for word in _WORD.findall(sample.lower()):
         for name in _BY_WORD.get(word, ()):
             votes[name] += 1
-    best = votes.most_common(1)
-    return best[0][0] if best and best[0][1] >= FEW else FALLBACK
+    best, small = votes.most_common(1)[0] if votes else (FALLBACK, 0)
+    prose = max(_SIGNS_OF_PROSE, _SIGNS_A_SMALL_WORD * small)
+    for name, signs in _SCRIPTS:
+        if len(signs.findall(sample)) > min(_SHARE_OF_SCRIPT * letters, prose):
+            return name
+    return best if small >= FEW else FALLBACK
 
 
 def languages_of_other_scripts(text: str) -> frozenset[str]:

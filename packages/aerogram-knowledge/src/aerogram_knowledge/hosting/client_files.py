@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from aerogram.content.jsontext import loads
 from aerogram.errors import AerogramError, ContractError
-from aerogram.jsontext import loads
 from aerogram_knowledge.access.shared_documents import PRIVATE, replace_file
 
 __all__ = ["CLIENTS", "ClientFileError", "InstallResult", "Machine", "McpClient", "ServerEntry", "install"]

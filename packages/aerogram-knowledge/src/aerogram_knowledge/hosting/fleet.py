@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from aerogram.archive import Archive
-from aerogram.cache import Cache
 from aerogram.cli.terminal import one_line
+from aerogram.contract.cache import Cache
 from aerogram.errors import MissingExtra
 from aerogram.limits import Limits, Plan
 from aerogram.state import can_write, state_directory

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Final, TextIO
 
 from aerogram.cli.terminal import one_line
-from aerogram.jsontext import dumps, loads
+from aerogram.content.jsontext import dumps, loads
 from aerogram.telemetry import JsonLines, RequestIds
 from aerogram_knowledge.hosting.settings import Settings
 

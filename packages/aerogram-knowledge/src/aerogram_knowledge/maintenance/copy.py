@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import Conflict, IntegrityError, NotFound
-from aerogram.jsontext import dumps, loads
 from aerogram.state import private_directory
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.ingest.ingest import Progress, store_batch

@@ -17,8 +17,8 @@ import re
 from typing import Any, Final
 
 from aerogram._http.exchange import BODY, START, App, Message, Receive, Scope, Send
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
 
 __all__ = ["MessageFilter"]
 

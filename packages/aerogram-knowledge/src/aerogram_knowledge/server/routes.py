@@ -29,13 +29,13 @@ from starlette.routing import Route
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
 from aerogram._http.negotiation import PARAMETER
 from aerogram.answer import ReplyDraft
+from aerogram.answer.retrieval import Retrieval
+from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
 from aerogram.cursor import position_in
 from aerogram.errors import ValidationFailed, hint
 from aerogram.fastapi import Versions, from_health, install, shapes
-from aerogram.jsontext import dumps
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, ResumablePage
-from aerogram.retrieval import Retrieval
 from aerogram.shape.fit import DATA
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.server.health import HealthChecks

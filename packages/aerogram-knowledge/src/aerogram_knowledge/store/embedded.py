@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from aerogram.content.jsontext import dumps
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import AerogramError
-from aerogram.jsontext import dumps
 from aerogram.state import file_lock, private_directory
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, index_terms

@@ -14,8 +14,8 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import AerogramError, IntegrityError, Unavailable
-from aerogram.jsontext import dumps, loads
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import Filters, key_of
 from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity, StoredChunk, with_source

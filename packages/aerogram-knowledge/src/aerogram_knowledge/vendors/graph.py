@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from aerogram.content.jsontext import loads
 from aerogram.digest.limits import UnreadableSource
 from aerogram.digest.sources import encoding
 from aerogram.digest.terms import fold
 from aerogram.errors import ContractError
-from aerogram.jsontext import loads
 from aerogram_knowledge.documents.document import Document, File
 from aerogram_knowledge.documents.front import license_of
 from aerogram_knowledge.store import Graph

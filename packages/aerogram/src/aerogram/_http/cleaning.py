@@ -21,8 +21,8 @@ from typing import Any, Final, TypeAlias
 from aerogram._http import responses as fields
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
 from aerogram._http.responses import unpack
+from aerogram.content.jsontext import dumps_loosely, loads_loosely
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps_loosely, loads_loosely
 from aerogram.reply import Reply
 
 __all__ = ["SanitizingMiddleware"]

@@ -39,11 +39,11 @@ from aerogram._http.responses import LONGEST_ERROR, NOT_MODIFIED, Body, Fields, 
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.answer import LONGEST_ECHO, ReplyDraft
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import loads
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError, ValidationFailed
-from aerogram.jsontext import loads
 from aerogram.normalize.plain import is_plain
 from aerogram.normalize.signals import contain
 from aerogram.problems import blame_handler, problem_of

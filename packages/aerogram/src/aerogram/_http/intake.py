@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from aerogram._http.responses import is_json
+from aerogram.content.jsontext import find_looseness
 from aerogram.errors import ReplyError
-from aerogram.jsontext import find_looseness
 
 __all__ = ["LooseBody", "refuse_loose"]
 

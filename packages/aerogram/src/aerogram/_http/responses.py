@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urljoin
 
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import dumps, loads, part_to_json
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.documents.standard_v2 import NEXT_OFFSET
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.limits import header_fields
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input

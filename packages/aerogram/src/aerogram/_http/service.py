@@ -23,12 +23,12 @@ from aerogram._http.exchange import SAFE_METHODS, Exchange, Scope
 from aerogram._http.negotiation import CURRENT, LEGACY, Version, Versions
 from aerogram._http.routes import CONTROLS
 from aerogram.answer import UNOBSERVED, Call, ReplyDraft, finish, forgive, normalize, run
+from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
 from aerogram.errors import ValidationFailed
 from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage, new_request_id
-from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import may_be_secret, sanitize
 from aerogram.shape.controls import Levers
 from aerogram.shape.modes import allowed_mode

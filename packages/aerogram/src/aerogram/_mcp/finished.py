@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from aerogram._mcp.pairing import beside
 from aerogram.answer import Call, ReplyDraft
 from aerogram.channels import BOX, Payload
-from aerogram.datatext import BETWEEN, DataText, read_data
-from aerogram.jsontext import dumps
+from aerogram.content.datatext import BETWEEN, DataText, read_data
+from aerogram.content.jsontext import dumps
 from aerogram.normalize.result import ToolResult
 from aerogram.reply import Reply
 from aerogram.shape.blocks import Scale

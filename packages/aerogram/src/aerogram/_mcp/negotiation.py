@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from aerogram.channels import Policy
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.errors import ValidationFailed
-from aerogram.flags import RESPONSE_CONTRACT_V2, Flags
 from aerogram.reply import Notice, Reply
 from aerogram.tokens import Budget
 

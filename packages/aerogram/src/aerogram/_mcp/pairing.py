@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
 from aerogram.answer import Call, archive_leftovers
+from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
 from aerogram.dialects import try_read
-from aerogram.jsontext import dumps
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import is_pair, normalize_tool_result
 from aerogram.reply import Reply

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from aerogram.channels import BOX, PREFIX, Channels
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import dumps, loads, part_to_json
 from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
-from aerogram.jsontext import dumps, loads, part_to_json
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
@@ -29,6 +29,7 @@ from aerogram.shape.media import NOTE
 __all__ = [
     "PREFIX",
     "clean_failure",
+    "find_declared",
     "meta_of",
     "resource_error",
     "sdk_blocks",
@@ -38,9 +39,12 @@ __all__ = [
 
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+RESOURCE_NOT_FOUND: Final = -32002
 URL_ELICITATION_REQUIRED: Final = -32042
 MOST_SCHEMAS: Final = 500
 
+_ABSENT: Final = frozenset({"NotFoundError", "ResourceNotFoundError", "DisabledError"})
+"""What the errors of frameworks are called that say that there is no such thing."""
 _TEXT: Final = frozenset({"type", "text", "annotations"})
 
 
@@ -107,11 +111,29 @@ def protocol_error(problem: Problem, **besides: str) -> dict[str, Any]:
 
 def problem_told(error: BaseException) -> Problem:
     """The problem that an error says which a method without a result for failures is answered with."""
-    if isinstance(error, ReplyError):
-        return problem_of(error)
-    data = getattr(getattr(error, "error", None), "data", None)
+    declared = find_declared(error)
+    if declared is not None:
+        return problem_of(declared)
+    told = getattr(error, "error", None)
+    data, number = getattr(told, "data", None), getattr(told, "code", None)
     code = data.get("code") if isinstance(data, Mapping) else None
-    return Problem.of(code if isinstance(code, str) and code in TABLE else "INTERNAL_ERROR")
+    if isinstance(code, str) and code in TABLE:
+        return Problem.of(code)
+    # frameworks say it by a type of their own, or in words to the caller
+    if type(error).__name__ in _ABSENT or number == RESOURCE_NOT_FOUND:
+        return Problem.of("NOT_FOUND")
+    if number == INVALID_PARAMS:
+        return Problem.of(
+            "NOT_FOUND" if str(getattr(told, "message", "")).startswith("Unknown ") else "VALIDATION_ERROR"
+        )
+    return Problem.of("INTERNAL_ERROR")
+
+
+def find_declared(error: BaseException | None) -> ReplyError | None:
+    """What somebody has declared to be the caller's business, below the errors of a framework that were made of it."""
+    while error is not None and not isinstance(error, ReplyError):
+        error = error.__cause__
+    return error
 
 
 def clean_failure(error: BaseException, steps: Sequence[Step]) -> BaseException:

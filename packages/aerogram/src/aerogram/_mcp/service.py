@@ -47,19 +47,19 @@ from aerogram.answer import (
     refuse_cursor,
     render,
 )
+from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import channels_of
 from aerogram.clients import Client, find_client
+from aerogram.content.jsontext import dumps_unproven
 from aerogram.contract import Contract
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError
-from aerogram.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
-from aerogram.jsontext import dumps_unproven
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, is_generated_id, new_request_id
-from aerogram.retrieval import Retrieval, retrieve_for
 from aerogram.sanitize import sanitize_given, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block

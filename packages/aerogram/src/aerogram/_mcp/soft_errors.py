@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from aerogram._mcp.faults import code_in, problem_in
 from aerogram.codes import TABLE, respell
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
 from aerogram.reply import Notice, Problem
 
 __all__ = ["note_soft_error", "soft_problem"]

@@ -1,4 +1,4 @@
-"""The archive: a content-addressed store of what was left out of replies, and where its records live."""
+"""The archive: a content-addressed store of what was left out, where its records live, and questions to them."""
 
 from aerogram.archive.archive import Archive, ArchiveUsage, EntryReceipt
 

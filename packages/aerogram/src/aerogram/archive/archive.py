@@ -130,7 +130,8 @@ class _PlainInventoryStore:
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
         del version
         await self._store.put(f"{owner}_ledger", record, collection=COLLECTION, ttl=life)
-        await asyncio.gather(*(self._store.delete(key, collection=COLLECTION) for key in gone))
+        if gone:
+            await asyncio.gather(*(self._store.delete(key, collection=COLLECTION) for key in gone))
         return True
 
 
@@ -234,8 +235,8 @@ class Archive:
             writing = loop.create_task(self._write(self._waiting[loop]))
             self._writes.add(writing)
             writing.add_done_callback(self._writes.discard)
-        # a caller that goes away does not tear a write in two: it finishes without them
-        return await asyncio.shield(put.receipts)
+        # a caller that goes away gives up its receipts alone, and the write finishes without them
+        return await put.receipts
 
     async def get(self, hash: str, *, principal: str | None = None) -> Content:
         """The content with that hash, or with a unique beginning of it."""
@@ -362,7 +363,10 @@ class Archive:
         for put in group:
             owners.setdefault(put.owner, []).append(put)
         async with self._inventory_lock():
-            found = await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
+            if len(owners) == 1:  # mostly; then nobody is to be waited for by turns
+                found = [await self._write_for(group[0].owner, group)]
+            else:
+                found = await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
         outcomes = {id(put): outcome for part in found for put, outcome in part}
         return [outcomes[id(put)] for put in group]
 

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import dialect
 from aerogram.errors import ContractError, MissingExtra, ReplyError, UnknownCode
-from aerogram.jsontext import dumps
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
 

@@ -15,9 +15,9 @@ from aerogram import dialects
 from aerogram.cli import wrap
 from aerogram.cli.terminal import read_input, write_json, write_text
 from aerogram.clients import CLIENTS, Client
+from aerogram.documents import schemas
+from aerogram.documents.explanation import Explanation, explain, explain_all
 from aerogram.errors import UnknownDialect
-from aerogram.reference import schemas
-from aerogram.reference.explanation import Explanation, explain, explain_all
 
 _KNOWN = ", ".join(dialects.NAMES)
 

@@ -20,7 +20,7 @@ from aerogram._http.responses import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import SHORT, Content, canonical_json, short_digits
-from aerogram.datatext import read_data
+from aerogram.content.datatext import read_data
 from aerogram.dialects.protocol import restore
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from aerogram import errors
 from aerogram._http.responses import address_of, find_link, read_problem, resolve_address
+from aerogram.channels.reading import FAILURES, OK, find_tool_result, read_envelope, read_tool_result
 from aerogram.codes import KIND_RULES, TABLE
+from aerogram.content.jsontext import loads
 from aerogram.dialects import read as read_body
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
-from aerogram.jsontext import loads
-from aerogram.reading import FAILURES, OK, find_tool_result, read_envelope, read_tool_result
 from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
 
 __all__ = ["add_next_link", "items_of", "raise_for_problem", "read"]

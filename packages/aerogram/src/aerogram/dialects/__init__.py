@@ -14,8 +14,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from aerogram.content.jsontext import dumps, dumps_unproven, loads
 from aerogram.errors import ContractError, UnknownDialect
-from aerogram.jsontext import dumps, dumps_unproven, loads
 from aerogram.tokens import Estimate
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, JsonValue, RootModel
 
 from aerogram.codes import TABLE
+from aerogram.content.jsontext import dumps_unproven, part_to_json
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps_unproven, part_to_json
 from aerogram.reply import Problem, Reply
 
 NAME = "bare"

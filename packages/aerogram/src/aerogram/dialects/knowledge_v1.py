@@ -327,6 +327,7 @@ class KnowledgeV1Dialect(Dialect):
     name = NAME
     documents_cursors = True
     has_pages = True
+    has_whole_durations = True
     smallest = 400
     body = MCPResponseEnvelope[Any]
     members = _TOP

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aerogram.content.jsontext import pointer_of, steps_of
 from aerogram.dialects.protocol import KEY, ORIGIN, Dialect
-from aerogram.jsontext import pointer_of, steps_of
 
 __all__ = ["origin_of", "put_back", "remember"]
 

@@ -26,8 +26,8 @@ from pydantic import (
 )
 
 from aerogram.codes import ABOUT_SIZE
+from aerogram.content.jsontext import part_to_json, pointer_of
 from aerogram.errors import ContractError, InvalidReply
-from aerogram.jsontext import part_to_json, pointer_of
 from aerogram.reply import (
     Action,
     Citation,

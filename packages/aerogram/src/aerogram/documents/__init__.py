@@ -1,1 +1,1 @@
-"""Documents: for each of the written contracts, one place that has every name its text uses."""
+"""Documents: for each written contract every name its text uses, its schemas and types, and what its codes mean."""

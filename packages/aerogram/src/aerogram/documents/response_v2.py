@@ -1,5 +1,6 @@
 """response-v2, with its digest payloads: the helpers and models that the schema document and the user guide name."""
 
+from aerogram.contract.flags import RESPONSE_CONTRACT_V2
 from aerogram.dialects.response_v2 import ToolResponse, error_response, success_response
 from aerogram.digest.payload import (
     DigestPayload,
@@ -8,7 +9,6 @@ from aerogram.digest.payload import (
     serialize_payload,
     validate_payload_dict,
 )
-from aerogram.flags import RESPONSE_CONTRACT_V2
 
 __all__ = [
     "RESPONSE_CONTRACT_V2",

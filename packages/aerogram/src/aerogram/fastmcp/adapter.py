@@ -28,7 +28,9 @@ from aerogram._mcp.results import INVALID_PARAMS, PREFIX, protocol_error, sdk_bl
 from aerogram._mcp.service import Caller, OuterContract, Service
 from aerogram.answer import CURRENT, Call
 from aerogram.archive import Archive
+from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
+from aerogram.contract.flags import Flags
 from aerogram.errors import InvalidReply, MissingExtra, ReplyError
 from aerogram.fastmcp.handlers import (
     LISTENED_TO,
@@ -43,8 +45,6 @@ from aerogram.fastmcp.handlers import (
     tell_inside,
 )
 from aerogram.fastmcp.resources import archive_template, reading, unreadable
-from aerogram.flags import Flags
-from aerogram.jsontext import dumps
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.problems import problem_of

@@ -19,10 +19,10 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, LOOK_FIRST
-from aerogram.jsontext import loads
 
 __all__ = ["Address", "refusal_of"]
 

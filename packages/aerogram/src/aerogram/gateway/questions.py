@@ -15,7 +15,7 @@ from typing import Any, Final
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 
 __all__ = ["INTERACTIVE", "Calls", "Questions"]
 

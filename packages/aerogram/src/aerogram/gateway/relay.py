@@ -650,6 +650,7 @@ class Relay:
         """The answer of a tool as its client gets it, with a line in the report."""
         caller = Caller(front.meta, None, front.client.capabilities.get("extensions"), client=front.client.name)
         with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
+            entry.clean = partial(self.tools.cleaner.clean_result, "tools/call")
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
             entry.sent(result)
         return result

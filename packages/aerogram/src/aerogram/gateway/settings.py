@@ -28,7 +28,7 @@ from mcp.client.stdio import get_default_environment
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from aerogram._mcp.defaults import contract_for
-from aerogram.cache import Cache
+from aerogram.contract.cache import Cache
 from aerogram.errors import ValidationFailed, hint
 from aerogram.gateway.address import Address
 from aerogram.gateway.link import Source

@@ -20,8 +20,8 @@ from aerogram._mcp.listing import Profile
 from aerogram._mcp.results import sdk_blocks
 from aerogram._mcp.service import Caller, Service
 from aerogram.answer import Call
-from aerogram.cache import UNKEPT, Cache
 from aerogram.contract import Contract
+from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.errors import ReplyError
 from aerogram.gateway.cleaner import Cleaner
 from aerogram.gateway.eras import is_complete, read_schema

@@ -20,14 +20,14 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, meta_of, protocol_error, resource_error, to_sdk
+from aerogram._mcp.results import INVALID_PARAMS, find_declared, meta_of, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
+from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
+from aerogram.contract.flags import Flags
 from aerogram.dialects.bare import BareDialect
-from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError, ToolFailed
-from aerogram.flags import Flags
-from aerogram.jsontext import dumps
+from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError, ToolFailed, ValidationFailed
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.normalize.policy import MODERN, is_modern
@@ -425,7 +425,7 @@ class _Readings:
             return await call_next(ctx)
         asked = ctx.params if isinstance(ctx.params, Mapping) else {}
         meta = asked.get("_meta")
-        read = _say_besides if ctx.method == "resources/read" else _go_on
+        read = _say_besides if ctx.method == "resources/read" else _explain_prompt
         try:
             caller = Caller(meta if isinstance(meta, Mapping) else None, self._principal())
             return await self._service.give_out(ctx.method, caller, lambda: read(ctx, call_next))
@@ -434,8 +434,19 @@ class _Readings:
             raise MCPError(**protocol_error(problem_of(error), **where)) from error
 
 
-async def _go_on(ctx: Any, call_next: Any) -> Any:
-    return await call_next(ctx)
+async def _explain_prompt(ctx: Any, call_next: Any) -> Any:
+    """Getting a prompt; the SDK makes one error of what its caller, its author and nobody could have known."""
+    try:
+        return await call_next(ctx)
+    except ValueError as error:
+        declared = find_declared(error)
+        if declared is not None:
+            raise declared from error
+        if str(error).startswith("Unknown prompt: "):
+            raise NotFound(str(error), remediation="prompts/list has the names") from error
+        if str(error).startswith("Missing required arguments: "):
+            raise ValidationFailed(str(error), remediation="prompts/list has the arguments") from error
+        raise
 
 
 async def _say_besides(ctx: Any, call_next: Any) -> Any:

@@ -14,8 +14,8 @@ from typing import Any, Final
 import orjson
 import pydantic
 
+from aerogram.content.jsontext import check_natives, dumps
 from aerogram.errors import ContractError
-from aerogram.jsontext import check_natives, dumps
 
 __all__ = [
     "EndlessValue",

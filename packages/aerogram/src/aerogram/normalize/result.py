@@ -15,8 +15,8 @@ import orjson
 from pydantic_core import SchemaSerializer, core_schema
 
 from aerogram.content import read_json
+from aerogram.content.jsontext import part_to_json
 from aerogram.errors import ContractError, MissingExtra, TokenLimitExceeded
-from aerogram.jsontext import part_to_json
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import encode_text
 from aerogram.normalize.policy import LEGACY, Policy, is_modern

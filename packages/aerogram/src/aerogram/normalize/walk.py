@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
+from aerogram.content.jsontext import pointer_of
 from aerogram.errors import ReplyError, TokenLimitExceeded
-from aerogram.jsontext import pointer_of
 from aerogram.normalize.blocks import is_block
 from aerogram.normalize.forms import Form, encode_text, qualified_name
 from aerogram.normalize.models import WithheldValue, dump_fields, is_model

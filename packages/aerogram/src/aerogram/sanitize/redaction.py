@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
+from aerogram.content.jsontext import begins_as_json, dumps, dumps_loosely, find_json, loads_loosely
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, dumps_loosely, loads_loosely
 from aerogram.reply import Notice, Reply
 from aerogram.sanitize.assignments import STEMS, AssignmentFinder
 from aerogram.sanitize.kinds import SECRET_KINDS, USUAL_BODIES, SecretKind
@@ -181,8 +181,11 @@ class _SecretMender:
             return _mask(NAMED, note)
         if not isinstance(value, str):
             return value
-        inside = self._mend_json(value, place) if value[:1] in ("{", "[") and name is not None else None
-        return inside if inside is not None else self._redaction._clean(value, note, self.clues)
+        if name is not None and ("{" in value or "[" in value):
+            value, is_all = self._mend_json(value, place)
+            if is_all:
+                return value
+        return self._redaction._clean(value, note, self.clues)
 
     def _is_secret(self, value: Any, name: str, place: Place) -> bool:
         if self._names.is_secret(name):
@@ -193,22 +196,41 @@ class _SecretMender:
         test = self._names.test_of(name)
         return test is not None and test(value)
 
-    def _mend_json(self, text: str, place: Place) -> str | None:
-        """A text that is JSON, with its members made clean; none if it is no JSON, or if there is nothing in it."""
+    def _mend_json(self, text: str, place: Place) -> tuple[str, bool]:
+        """A text with the members of the JSON in it made clean, and whether that is all there is in the text."""
         if self._depth >= _DEEPEST_TEXT or not self._redaction._clues.has_stem(text.lower()):
-            return None
+            return text, False
         self._depth += 1
         outer, self._text = self._text, self._text or place
         known, self.clues = self.clues, ALL_CLUES  # what is escaped in it was not looked at
         try:
-            data, _ = loads_loosely(text)
-            clean = walk(data, "", place, self)
-        except (ContractError, RecursionError):
-            return None
+            return self._mend_whole(text, place) or (self._mend_pieces(text, place), False)
+        except RecursionError:
+            return text, False
         finally:
             self._depth -= 1
             self._text, self.clues = outer, known
-        return text if clean is data else dumps_loosely(clean).decode()
+
+    def _mend_whole(self, text: str, place: Place) -> tuple[str, bool] | None:
+        if not begins_as_json(text):
+            return None
+        try:
+            data, _ = loads_loosely(text)
+        except ContractError:
+            return None
+        clean = walk(data, "", place, self)
+        return text if clean is data else dumps_loosely(clean).decode(), True
+
+    def _mend_pieces(self, text: str, place: Place) -> str:
+        """The text around pieces of JSON as it is: lines of it, or what stands in a sentence."""
+        pieces: list[str] = []
+        position = 0
+        for start, end, data in find_json(text):
+            clean = walk(data, "", place, self)
+            if clean is not data:
+                pieces += (text[position:start], dumps_loosely(clean).decode())
+                position = end
+        return "".join((*pieces, text[position:])) if pieces else text
 
     def name_of(self, member: str, members: Mapping[str, Any], above: str) -> str:
         """What a value goes by: what it stands below, what a pair names it, or the member's own name."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from aerogram.content.jsontext import BOTTOMLESS, begins_as_json, dumps_loosely, loads_loosely
 from aerogram.errors import ContractError
-from aerogram.jsontext import BOTTOMLESS, dumps_loosely, loads_loosely
 from aerogram.reply import Notice, Reply
 
 __all__ = [
@@ -153,7 +153,7 @@ def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
 
 def _read(text: str) -> tuple[Any, bool]:
     """What a text says, the data of one that is JSON, and whether that is all; what hides too deep is taken out."""
-    if text[:1] not in ("{", "["):
+    if not begins_as_json(text):
         return text, True
     try:
         return loads_loosely(text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-from aerogram.jsontext import pointer_of
+from aerogram.content.jsontext import pointer_of
 
 __all__ = ["Mender", "Place", "pointer_to", "walk"]
 

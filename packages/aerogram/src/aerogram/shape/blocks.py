@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from aerogram.content import Content
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.shape.fit import Leftover
 from aerogram.shape.media import note_block, refer_media
 from aerogram.shape.text import whole_characters

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram.jsontext import is_index, value_at
+from aerogram.content.jsontext import is_index, value_at
 from aerogram.reply import Citation, Notice, Reply
 
 __all__ = ["RECORD", "ROWS", "cited", "located", "moved", "resolved"]

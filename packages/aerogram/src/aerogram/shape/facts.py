@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from math import inf
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError
-from aerogram.jsontext import dumps, loads
 from aerogram.shape.text import clip
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "is_state",
     "outline_text",
     "spread",
+    "tells_something",
 ]
 
 
@@ -384,6 +386,11 @@ class Outline:
         return {**told, SAME: same} if same else told
 
 
+def tells_something(rows: Sequence[Any], first: Any, room: int, count: Callable[[str], int]) -> bool:
+    """Whether an outline of some rows has anything for which there is room."""
+    return any(count(dumps({name: told}).decode()) <= room for name, told in _summaries(_records(rows, first)))
+
+
 def _take(
     summaries: Iterable[tuple[str, Any]], start: dict[str, Any], room: int, count: Callable[[str], int]
 ) -> dict[str, Any]:
@@ -419,12 +426,20 @@ def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     """What there is to say of each member."""
     for name in dict.fromkeys(chain.from_iterable(records[:_LOOKED_AT])):
-        values = [one.get(name) for one in records]
+        values = _values(records, name)
         is_name = is_identifier(name)
         counts = None if is_name and _are_distinct(values) else _counts(values)
         summary = counts or (None if is_name else _range(values))
         if summary is not None:
             yield name, summary
+
+
+def _values(records: Records, name: str) -> list[Any]:
+    """A member of each record."""
+    try:
+        return list(map(itemgetter(name), records))  # which is quicker where all have it
+    except KeyError:
+        return [one.get(name) for one in records]
 
 
 def _worth(summary: tuple[str, Any]) -> int:
@@ -513,7 +528,8 @@ def _is_short(value: Any) -> bool:
 def outline_text(text: str, room: int, count: Callable[[str], int]) -> list[str]:
     """The headings of a text that is not shown, as far as there is room."""
     headings: list[str] = []
-    if not any(mark in text for mark in _HEADING_MARKS):  # which is quick to tell of a long text
+    # to look for one character is much quicker
+    if not any(mark[-1] in text and mark in text for mark in _HEADING_MARKS):
         return headings
     for match in _HEADING.finditer(text):
         heading = match[0].partition("\n")[0].lstrip("# ").strip()

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from aerogram.identity import Names
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.content.jsontext import dumps, pointer_of
 from aerogram.reply import FidelityLevel
+from aerogram.reply.identity import Names
 from aerogram.shape.text import shown_before
 
 __all__ = ["LESS", "Loss", "describe_lacks", "is_map", "list_names", "loss_between"]

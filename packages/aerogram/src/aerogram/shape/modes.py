@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aerogram.errors import InvalidFields, ValidationFailed
-from aerogram.identity import Names, id_member
+from aerogram.reply.identity import Names, id_member
 from aerogram.shape.facts import find_announced
 from aerogram.shape.text import clip, whole_characters
 

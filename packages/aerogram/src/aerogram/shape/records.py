@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from aerogram.identity import identify
+from aerogram.reply.identity import identify
 from aerogram.shape.modes import Record, RecordType, snippet
 
 __all__ = ["SEARCH_RESULT", "VENDOR_INFO", "find_record_type"]

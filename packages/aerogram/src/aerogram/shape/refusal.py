@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from aerogram.identity import Names
 from aerogram.reply import Reply
+from aerogram.reply.identity import Names
 from aerogram.shape.controls import Levers
 from aerogram.shape.modes import Mode, RecordType, in_mode
 from aerogram.shape.pages import Rows, rows_of

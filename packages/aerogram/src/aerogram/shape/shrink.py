@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
-from aerogram.jsontext import dumps, pointer_of
+from aerogram.content.jsontext import dumps, pointer_of
 from aerogram.shape.facts import find_announced
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import MissingExtra
-from aerogram.jsontext import dumps, loads
 
 __all__ = ["example_of", "explain_mismatch", "number_near", "spoil_arguments"]
 

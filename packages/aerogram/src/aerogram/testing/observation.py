@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from aerogram.channels.reading import find_tool_result
 from aerogram.client.reading import read
+from aerogram.content.jsontext import loads
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError
-from aerogram.jsontext import loads
-from aerogram.reading import find_tool_result
 from aerogram.reply import Reply
 
 __all__ = ["Complaint", "ObservedAnswer", "observe"]

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from aerogram._http.exchange import Layer
 from aerogram._http.negotiation import CURRENT, PARAMETER, PROBLEM, Versions
 from aerogram._http.routes import CONTENT, RouteEntry
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.reply import Reply
 from aerogram.shape.controls import CONTROLS
 from aerogram.testing.asgi import Response, running, send

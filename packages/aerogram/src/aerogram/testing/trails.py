@@ -15,11 +15,11 @@ from typing import Any, Final, Protocol
 from aerogram.client import AsyncClient, Retries
 from aerogram.client.reading import items_of
 from aerogram.codes import ABOUT_SIZE
+from aerogram.content.jsontext import pointer_of
 from aerogram.cursor import Cursors, position_in
 from aerogram.errors import AerogramError, QuotaExceeded, RateLimited
-from aerogram.identity import Names, identify, position_name
-from aerogram.jsontext import pointer_of
 from aerogram.reply import Reply
+from aerogram.reply.identity import Names, identify, position_name
 from aerogram.shape.pages import LARGEST_SIZE
 from aerogram.testing.report import Report
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from typing import Any, Final, NamedTuple
 
-from aerogram.jsontext import dumps
+from aerogram.content.jsontext import dumps
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from aerogram.jsontext import loads
+from aerogram.content.jsontext import loads
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, rarity
 from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChunk

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from aerogram.content.jsontext import loads
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound
-from aerogram.jsontext import loads
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm
 from aerogram_knowledge.store import (

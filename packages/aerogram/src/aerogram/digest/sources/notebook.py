@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from aerogram.content.jsontext import loads
 from aerogram.digest.limits import UnreadableSource
 from aerogram.errors import ContractError
-from aerogram.jsontext import loads
 
 __all__ = ["VERSION", "extract"]
 

@@ -39,16 +39,17 @@ from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 from aerogram.archive import Archive
-from aerogram.cache import UNKEPT, Cache
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
+from aerogram.content.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.contract import Contract
+from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
 from aerogram.dialects.protocol import Dialect, restore
 from aerogram.errors import ContractError, InvalidCursor, ReplyError
-from aerogram.jsontext import dumps_unproven, loads, part_to_json, pointer_of
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -319,7 +320,7 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
         draft = await page(call, draft)
         draft = select(call, draft)
         draft = complete(call, draft)
-        draft = fit(call, draft)
+        draft = await _fit_in_turn(call, draft)
         draft = await keep(call, draft)
         return count(call, draft)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
@@ -754,6 +755,32 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.size_before(), observation.size_before or 0)
     return draft._replace(reply=_with_size_of_page(call, found.reply), leftovers=found.leftovers)
+
+
+_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
+LONG: Final = 0.001
+"""Seconds after which fitting a reply has kept others waiting who only have a word to say."""
+
+
+async def _fit_in_turn(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """Fit, first come first served.
+
+    Fitting computes, and an event loop takes everything that is ready before it looks up again: fifty replies in a row
+    would hold up every request at every step of its way. So one that took long has the loop look up before the next.
+    """
+    if call.budget is None:
+        return draft
+    loop = asyncio.get_running_loop()
+    turn = _TURNS.get(loop) or _TURNS.setdefault(loop, asyncio.Lock())
+    await turn.acquire()
+    begun = time.perf_counter()
+    try:
+        return fit(call, draft)
+    finally:
+        if time.perf_counter() - begun < LONG:
+            turn.release()
+        else:
+            loop.call_soon(turn.release)
 
 
 def _with_size_of_page(call: Call, reply: Reply[Any]) -> Reply[Any]:

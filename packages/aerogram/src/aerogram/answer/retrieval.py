@@ -16,15 +16,15 @@ from typing import Any, Final, TypeAlias, cast
 from aerogram.answer import Call
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
+from aerogram.archive.query import run_query
 from aerogram.content import Content, short_digits
+from aerogram.content.datatext import read_data
+from aerogram.content.jsontext import dumps, pointer_of, value_at
 from aerogram.cursor import Cursors
-from aerogram.datatext import read_data
 from aerogram.errors import NotFound, ValidationFailed
-from aerogram.identity import POSITION, Names
-from aerogram.jsontext import dumps, pointer_of, value_at
 from aerogram.normalize.plain import extent
-from aerogram.query import run_query
 from aerogram.reply import WAY_ON, Notice, Page, Reply
+from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.loss import is_map
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take

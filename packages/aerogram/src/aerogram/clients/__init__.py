@@ -75,7 +75,7 @@ def _rows(file: Mapping[str, Mapping[str, Any]]) -> dict[str, Client]:
 
 
 CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
-    _rows(tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")))
+    _rows(tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")))
 )
 
 

@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.archive import Archive
-from aerogram.cache import Cache
 from aerogram.channels import COUNTS, POLICIES, Count, Policy
 from aerogram.clients import Client
+from aerogram.contract.cache import Cache
+from aerogram.contract.deprecation import Deprecations
 from aerogram.cursor import Cursors
-from aerogram.deprecation import Deprecations
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import InvalidReply

@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError, MissingExtra
-from aerogram.jsontext import dumps, loads
 from aerogram.tokens import Counter
 
 __all__ = ["cheapest_text", "read_text"]

@@ -26,9 +26,9 @@ from weakref import WeakValueDictionary
 import orjson
 
 from aerogram.content import canonical_json
+from aerogram.content.jsontext import dumps
 from aerogram.dialects.protocol import leftover, restore
 from aerogram.errors import ContractError, MissingExtra
-from aerogram.jsontext import dumps
 from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem, Reply, Telemetry
 from aerogram.state import private_directory, state_directory

@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from aerogram.channels import ACCOUNT, BOX, PREFIX, Account, read_failure, split_account
+from aerogram.channels.encodings import read_text
+from aerogram.content.jsontext import loads
 from aerogram.dialects import read as read_body
 from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect, restore
-from aerogram.encodings import read_text
 from aerogram.errors import ContractError
-from aerogram.jsontext import loads
 from aerogram.reply import LEFT_OUT, Fidelity, Notice, Page, Problem, Reply
 
 __all__ = ["PlainToolResult", "find_tool_result", "read", "read_envelope", "read_tool_result"]

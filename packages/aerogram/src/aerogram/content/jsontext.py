@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum, EnumType
 from functools import cache
@@ -200,6 +200,11 @@ def find_looseness(text: bytes) -> tuple[str, int] | None:
     return None
 
 
+def begins_as_json(text: str) -> bool:
+    """Whether a text begins as an object or a list; white space may stand before it, and a mark of its encoding."""
+    return text[:1] in ("{", "[") or text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+
+
 def loads_loosely(text: str | bytes) -> tuple[Any, bool]:
     """What others may read in a text, and whether that is all that it says: of a repeated member the last one counts.
 
@@ -210,21 +215,59 @@ def loads_loosely(text: str | bytes) -> tuple[Any, bool]:
         return loads(text), True
     except ContractError:
         decoded = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "replace")
-    repeated = False
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeated
-        found = dict(pairs)
-        repeated = repeated or len(found) != len(pairs)
-        return found
-
-    decoder = json.JSONDecoder(object_pairs_hook=members, parse_float=_any_float, parse_int=_any_int, strict=False)
+    decoder = _LooseDecoder()
     try:
-        return decoder.decode(decoded.removeprefix("\ufeff")), not repeated
+        return decoder.decode(decoded.removeprefix("\ufeff")), not decoder.has_repeated
     except json.JSONDecodeError as error:
         raise ContractError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise ContractError(BOTTOMLESS) from None
+
+
+class _LooseDecoder(json.JSONDecoder):
+    """Reads what is only just JSON, and notes whether a member was repeated."""
+
+    def __init__(self) -> None:
+        self.has_repeated = False
+        super().__init__(object_pairs_hook=self._members, parse_float=_any_float, parse_int=_any_int, strict=False)
+
+    def _members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        self.has_repeated = self.has_repeated or len(found) != len(pairs)
+        return found
+
+
+_OPENING: Final = re.compile(r"[\[{]\s*+[\[{\"]")
+
+
+class _Unnumbered(str):
+    """A text whose lines nobody counts: an error of the decoder would, from the beginning each time."""
+
+    __slots__ = ()
+
+    def count(self, *_: object) -> int:
+        """None."""
+        return 0
+
+    rfind = count
+
+
+def find_json(text: str) -> Iterator[tuple[int, int, Any]]:
+    """The objects and lists with something in them that stand in a text, each with where it begins and ends.
+
+    Whatever cannot be read is gone on after where that was noticed, so that no part of a text is read often.
+    """
+    decoder, text, position = _LooseDecoder(), _Unnumbered(text), 0
+    while (match := _OPENING.search(text, position)) is not None:
+        start = match.start()
+        try:
+            data, position = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            position = max(error.pos, start + 1)
+        except RecursionError:
+            return
+        else:
+            yield start, position, data
 
 
 def dumps_loosely(value: Any) -> bytes:

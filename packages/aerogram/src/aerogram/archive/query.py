@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import MissingExtra, Unavailable, ValidationFailed
-from aerogram.jsontext import dumps, loads
 
 __all__ = ["LONGEST", "run_query"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from aerogram.jsontext import is_index, steps_of
+from aerogram.content.jsontext import is_index, steps_of
 from aerogram.reply import Notice, Reply
 
 __all__ = ["Deprecated", "Deprecations"]

@@ -122,7 +122,7 @@ def _warning(description: str, user_text: Mapping[str, str], **columns: Any) -> 
     return WarningCode(description=description, user_text={"en": f"{description}.", **user_text}, **columns)
 
 
-_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_FILE = tomllib.loads(Path(__file__).with_name("codes.toml").read_text(encoding="utf-8"))
 
 WARNINGS: Mapping[str, WarningCode] = MappingProxyType({row["name"]: _warning(**row) for row in _FILE["warnings"]})
 """The standard warnings by name."""
