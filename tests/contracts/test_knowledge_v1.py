@@ -78,6 +78,7 @@ def test_envelope_member(row: Requirement) -> None:
     body = DIALECT.encode(reply([{"chunk_id": 123, "hybrid_score": 0.85, "rank": 1}], page=page))
     assert body[row["key"]] == whole()[row["key"]]
     model = MCPResponseEnvelope[Any].model_validate(whole())
+    assert row["key"] in {one.alias or name for name, one in MCPResponseEnvelope.model_fields.items()}
     held = getattr(model, row["key"])
     dumped = json.loads(model.model_dump_json(by_alias=True, exclude_none=True))
     assert held is not None and dumped[row["key"]] == whole()[row["key"]]

@@ -47,6 +47,11 @@ def test_the_words_of_a_failure_have_no_secrets(wire):
     assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)
 
 
+def test_the_message_of_an_error_is_no_longer_than_anybody_reads(wire):
+    message = call(wire, "long_error")["error"]["message"]
+    assert message.startswith("it failed again") and message.endswith("chars]") and len(message) <= 2000
+
+
 def check(said):
     """Nothing secret, but for the handles by which a client comes back."""
     handles = {name: said.pop(name) for name in HANDLES if name in said}

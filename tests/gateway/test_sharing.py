@@ -24,6 +24,7 @@ from aerogram.gateway.report import Report
 from aerogram.gateway.tools import Tools
 from gateway.asking import ABOUT
 from gateway.test_http import running, serving
+from programs import quick_command
 
 VERSION = "2026-07-28"
 ASKABLE = {"elicitation": {}}
@@ -33,8 +34,8 @@ LINES = 16
 
 @contextmanager
 def listening(era):
-    server = [sys.executable, str(Path(__file__).with_name("asking.py")), era]
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *server]
+    server = [sys.executable, "-S", str(Path(__file__).with_name("asking.py")), era]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *server)
     with running(words, "stderr") as url:
         yield url
 
@@ -226,7 +227,7 @@ class LoggingHandler(BaseHTTPRequestHandler):
 @pytest.mark.parametrize("era", ["sessions", "modern"])
 async def test_what_is_logged_in_an_answer_over_http_reaches_its_caller(era):
     """Each answer is a stream of its own, so it is known whose call it is about however many are under way."""
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0"]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0")
     with serving(LoggingHandler) as url, running([*words, url], "stderr") as shared:
         callers = [Caller(shared, name) for name in ("ada", "bob")]
         callers = [one.speak_modern() if era == "modern" else await one.greet() for one in callers]

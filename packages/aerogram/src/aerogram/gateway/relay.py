@@ -301,9 +301,9 @@ class Relay:
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
         except MCPError as error:
-            raise self.tools.cleaner.clean_error(error) from error
+            raise self.tools.tell_error(error) from error
         except Exception as error:  # the client hears of one of ours in words for it as well
-            raise self.tools.cleaner.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
+            raise self.tools.tell_error(MCPError(**protocol_error(problem_of(error)))) from error
         finally:
             if front.holds and front.line is not None:
                 self._release(front.line)

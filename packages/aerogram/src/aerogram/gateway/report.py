@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TextIO, TypeAlias
 
 from aerogram._mcp.results import PREFIX
-from aerogram.content.jsontext import dumps_unproven
+from aerogram.content.jsontext import dumps_loosely
 from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import PROBLEM
 from aerogram.tokens import Counter, best_counter
@@ -181,7 +181,7 @@ def _tokens(result: Message | None, counter: Counter) -> tuple[int, bool]:
     content = result.get("content") or ()
     texts = "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))
     held = result.get("structuredContent")
-    other = "" if held is None else dumps_unproven(held).decode()
+    other = "" if held is None else dumps_loosely(held).decode()
     larger = max(texts, other, key=len)
     if len(larger) <= LARGEST_COUNT:
         return counter.count(larger), True

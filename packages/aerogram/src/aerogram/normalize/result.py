@@ -65,6 +65,7 @@ PROBLEM = "dev.aerogram/problem"
 _ABSENT: Any = object()
 _DEFAULT = Policy()
 _LONGEST_MESSAGE = 1000
+_TEXT_MEMBERS = frozenset(("type", "text"))
 _IDS = frozenset((str, int, type(None)))
 
 
@@ -100,6 +101,8 @@ class ToolResult:
     _structured: bytes | None = None
     _more: bytes | None = None
     _foreign: Any = None
+    _texts: list[str] | None = None
+    """Those of its blocks, where they are texts and nothing else: so that a long one need not be read again."""
     isError: bool = False  # noqa: N815 - the protocol's own names, so that a result reads as it is sent
     is_boxed: bool = False
     notices: tuple[Notice, ...] = ()
@@ -116,11 +119,13 @@ class ToolResult:
         rules = policy or _DEFAULT
         blocks = [_encode_block(item, rules) for item in ([content] if isinstance(content, str) else content)]
         written = None if structured_content is _ABSENT else encode(structured_content, rules)
-        self.body = b"[" + b",".join(body for body, _ in blocks) + b"]"
+        self.body = b"[" + b",".join(body for body, _, _ in blocks) + b"]"
+        texts = [text for _, _, text in blocks if text is not None]
+        self._texts = texts if len(texts) == len(blocks) else None
         self._structured = written.body if written else None
         self.isError = is_error
         self.is_boxed = written is not None and not written.body.startswith(b"{")
-        said = tuple(notice for _, notices in blocks for notice in notices)
+        said = tuple(notice for _, notices, _ in blocks for notice in notices)
         self.notices = said + written.notices if written else said
         more = {name: part for name, part in (meta or {}).items() if name != NOTICES or not self.notices}
         self._more = encode(more, rules).body if more else None
@@ -240,7 +245,9 @@ class ToolResult:
 
     def to_wire(self, protocol_version: str = LEGACY) -> dict[str, Any]:
         """The result as a plain dictionary for a protocol version."""
-        wire: dict[str, Any] = {"content": read_json(self.body)}
+        texts = self._texts
+        content = read_json(self.body) if texts is None else [{"type": "text", "text": text} for text in texts]
+        wire: dict[str, Any] = {"content": content}
         if self._structured is not None:
             wire["structuredContent"] = self.data() if is_modern(protocol_version) else self.structuredContent
         if self.isError:
@@ -318,17 +325,18 @@ def text_content(body: bytes) -> bytes:
     return text_block(body, b'[{"type":"text","text":%b}]')
 
 
-def _encode_block(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...]]:
-    """A block as JSON, and what had to be changed in it."""
+def _encode_block(item: Any, policy: Policy) -> tuple[bytes, tuple[Notice, ...], str | None]:
+    """A block as JSON, what had to be changed in it, and the text that it is if it is nothing else."""
     if isinstance(item, str):
         text = encode(item, policy)
-        return text_block(text.body), text.notices
+        return text_block(text.body), text.notices, None
     form = policy.registry.forms[type(item)]
     wire = form.convert(item) if form.kind == "block" else item
     if not is_block(wire):
         raise ContractError(f"content is made of texts and blocks, not of {type(item).__name__}")
     written = encode(wire, policy)
-    return written.body, written.notices
+    is_text = not written.notices and wire.keys() == _TEXT_MEMBERS and wire["type"] == "text"
+    return written.body, written.notices, wire["text"] if is_text else None
 
 
 def _shorten_problem(problem: Problem) -> Problem:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from math import inf
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from aerogram.content.jsontext import dumps, loads
@@ -38,6 +39,7 @@ __all__ = [
     "is_state",
     "outline_text",
     "spread",
+    "tells_something",
 ]
 
 
@@ -131,12 +133,16 @@ def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
     return facts, shown / sum(len(dumps(row)) for row in sample)
 
 
-def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
-    """Items from all over a list, at distances that are not all alike: every third row may be of one kind."""
-    if len(rows) <= most:
-        return rows
-    width = len(rows) / most
-    return [rows[int(at * width) + at * 7919 % max(int(width), 1)] for at in range(most)]
+def spread(rows: Sequence[Any], most: int, after: int = 0) -> Sequence[Any]:
+    """Items from all over a list, `after` the first so many, at distances that are not all alike.
+
+    Every third row may be of one kind.
+    """
+    count = len(rows) - after
+    if count <= most:
+        return rows[after:] if after else rows
+    width = count / most
+    return [rows[after + int(at * width) + at * 7919 % max(int(width), 1)] for at in range(most)]
 
 
 # Columns
@@ -345,7 +351,7 @@ def _elements(values: list[Any]) -> list[Any] | None:
 
 
 EXACT: Final = 10_000
-OUTLINED: Final = 2_000
+OUTLINED: Final = 1_000
 MOST_NAMED: Final = 8
 OTHERS: Final = "…"
 ESTIMATE: Final = "estimate"
@@ -363,16 +369,17 @@ Records = Sequence[Mapping[str, Any]]
 
 
 class Outline:
-    """What there is to tell of the rows that are missing, and of all rows where those are given; found once.
+    """What there is to tell of the rows that are missing, those after the first so many that are `shown`; found once.
 
-    `first` is the first row of all, which may be a header.
+    The first row of all may be a header. With `tells_same`, it is told as well what is the same in all rows.
     """
 
-    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = (), first: Any = None) -> None:
-        sample = missing if len(missing) <= EXACT else spread(missing, OUTLINED)
-        self._is_estimate = len(sample) < len(missing)
-        self._summaries = sorted(_summaries(_records(sample, first)), key=_worth)
-        self._same = _same_in_all(rows)
+    def __init__(self, rows: Sequence[Any], shown: int, *, tells_same: bool = False) -> None:
+        missing = len(rows) - shown
+        sample = spread(rows, missing if missing <= EXACT else OUTLINED, shown)
+        self._is_estimate = len(sample) < missing
+        self._summaries = sorted(_summaries(_records(sample, rows[0])), key=_worth)
+        self._same = _same_in_all([*rows[:shown], *sample]) if tells_same else {}
 
     def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
         """As much of it as takes at most so many tokens."""
@@ -382,6 +389,11 @@ class Outline:
         spent = count(dumps(told).decode()) if told else 0
         same = _take(self._same.items(), {}, room - spent - _MEMBER, count)
         return {**told, SAME: same} if same else told
+
+
+def tells_something(rows: Sequence[Any], first: Any, room: int, count: Callable[[str], int]) -> bool:
+    """Whether an outline of some rows has anything for which there is room."""
+    return any(count(dumps({name: told}).decode()) <= room for name, told in _summaries(_records(rows, first)))
 
 
 def _take(
@@ -419,12 +431,20 @@ def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     """What there is to say of each member."""
     for name in dict.fromkeys(chain.from_iterable(records[:_LOOKED_AT])):
-        values = [one.get(name) for one in records]
+        values = _values(records, name)
         is_name = is_identifier(name)
         counts = None if is_name and _are_distinct(values) else _counts(values)
         summary = counts or (None if is_name else _range(values))
         if summary is not None:
             yield name, summary
+
+
+def _values(records: Records, name: str) -> list[Any]:
+    """A member of each record."""
+    try:
+        return list(map(itemgetter(name), records))  # which is quicker where all have it
+    except KeyError:
+        return [one.get(name) for one in records]
 
 
 def _worth(summary: tuple[str, Any]) -> int:
@@ -437,9 +457,8 @@ def _worth(summary: tuple[str, Any]) -> int:
 
 def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
     """The short members that have the same value in every row."""
-    sample = rows if len(rows) <= EXACT else spread(rows, OUTLINED)
-    records = [row for row in sample if isinstance(row, dict)]
-    if len(records) < max(len(sample), 2):
+    records = [row for row in rows if isinstance(row, dict)]
+    if len(records) < max(len(rows), 2):
         return {}
     return {
         name: value
