@@ -96,6 +96,7 @@ def call(asked, name):
     else:
         if name == "log":
             write(method="notifications/message", params={"level": "error", "data": f"log {SECRET}"})
+            write(method="notifications/prompts/list_changed")
         if name == "tell":
             write(method="notifications/com.example/unknown", params={"a": 1})
             write(method="notifications/resources/updated", params={"uri": "test://one/part"})

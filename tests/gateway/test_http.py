@@ -83,6 +83,9 @@ async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own
     assert "full" not in levels
 
 
+LIST_CHANGED = "notifications/prompts/list_changed"
+
+
 async def test_a_client_hears_of_what_it_has_asked_for_alone():
     """Neither of the other's resources nor of its calls; and nobody can take a subscription from somebody else."""
     words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
@@ -90,7 +93,7 @@ async def test_a_client_hears_of_what_it_has_asked_for_alone():
         ada, bob = Person(), Person()
         async with silent(url, ada) as first, silent(url, bob) as second:
             for caller, hearer in ((first, bob), (second, ada)):
-                while not hearer.logs:  # log messages are for all, once their streams are open
+                while LIST_CHANGED not in hearer.methods():  # that is for all, once their streams are open
                     await caller.call_tool("log", {})
             for client in (first, second):
                 await client.subscribe_resource("test://one")
@@ -100,7 +103,7 @@ async def test_a_client_hears_of_what_it_has_asked_for_alone():
             await second.call_tool("heard", {})
             await first.unsubscribe_resource("test://one")
             heard = json.loads((await first.call_tool("heard", {})).content[0].text)
-        assert set(bob.methods()) <= {"notifications/message"}
+        assert set(bob.methods()) <= {"notifications/message", LIST_CHANGED}
         assert heard.count("resources/subscribe") == 2 and heard.count("resources/unsubscribe") == 1
 
 

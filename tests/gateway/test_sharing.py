@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
+import threading
 from contextlib import aclosing, contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx2
 import pytest
+from mcp import Client
 
-from gateway.test_http import running
+from aerogram.contract import Contract
+from aerogram.gateway.front import make_server
+from aerogram.gateway.link import Link
+from aerogram.gateway.process import Command
+from aerogram.gateway.relay import Relay
+from aerogram.gateway.report import Report
+from aerogram.gateway.tools import Tools
+from gateway.asking import ABOUT
+from gateway.test_http import running, serving
 from programs import quick_command
 
 VERSION = "2026-07-28"
@@ -156,3 +168,94 @@ async def test_what_is_logged_in_a_modern_call_reaches_no_other_one(era, request
     assert [one["params"]["data"] for one in alone if one.get("method") == "notifications/message"] == [
         "Private to bob"
     ]
+
+
+async def test_what_is_logged_in_the_call_of_a_session_reaches_no_other_one(legacy):
+    """On standard streams nobody can tell whose call it is about, while two of them are under way."""
+    ada, bob = [await Caller(legacy, name).greet() for name in ("ada", "bob")]
+    adas = await begin(ada.call("wait"))
+    await bob.finish("log")
+    await bob.finish("end")
+    assert [one["result"]["content"][0]["text"] for one in await adas] == ["the end for ada"]
+    alone = await collect(bob.call("log"))
+    assert [one["params"]["data"] for one in alone if one.get("method") == "notifications/message"] == [
+        "Private to bob"
+    ]
+
+
+class LoggingHandler(BaseHTTPRequestHandler):
+    """A server over HTTP that logs in the answer to each call, when two of them are under way."""
+
+    both = threading.Barrier(2, timeout=30)
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        method, asked = message["method"], message.get("id")
+        if asked is None:
+            self.send_response(202)
+            self.end_headers()
+            return
+        if method == "initialize":
+            told = [{"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": ABOUT}}]
+        elif method == "tools/list":
+            told = [{"result": {"tools": [{"name": "log", "inputSchema": {"type": "object"}}]}}]
+        elif method == "tools/call":
+            who = message["params"]["arguments"]["who"]
+            self.both.wait()
+            news = {"level": "info", "data": f"Private to {who}"}
+            told = [{"method": "notifications/message", "params": news}, {"result": {"content": []}}]
+        else:
+            told = [{"error": {"code": -32601, "message": "Method not found"}}]
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for one in told:
+            own = {} if "method" in one else {"id": asked}
+            self.wfile.write(f"data: {json.dumps({'jsonrpc': '2.0', **own, **one})}\n\n".encode())
+            self.wfile.flush()
+            if "method" in one:
+                self.both.wait()
+
+    def do_GET(self):
+        self.send_response(405)
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+@pytest.mark.parametrize("era", ["sessions", "modern"])
+async def test_what_is_logged_in_an_answer_over_http_reaches_its_caller(era):
+    """Each answer is a stream of its own, so it is known whose call it is about however many are under way."""
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0")
+    with serving(LoggingHandler) as url, running([*words, url], "stderr") as shared:
+        callers = [Caller(shared, name) for name in ("ada", "bob")]
+        callers = [one.speak_modern() if era == "modern" else await one.greet() for one in callers]
+        told = await asyncio.gather(*(collect(one.call("log")) for one in callers))
+    for caller, messages in zip(callers, told, strict=True):
+        logged = [one["params"]["data"] for one in messages if one.get("method") == "notifications/message"]
+        assert logged == [f"Private to {caller.name}"]
+
+
+async def test_nothing_stays_of_the_links_of_clients_that_have_gone():
+    """A gateway runs for weeks, and each client that can be asked something has a link of its own."""
+    server = [sys.executable, str(Path(__file__).with_name("asking.py")), "legacy"]
+    relay = Relay(Command(server), Tools(Contract()), Report(is_quiet=True), shares=True)
+
+    async def decline(*_):
+        raise AssertionError
+
+    async with relay.running():
+        for _ in range(3):
+            async with Client(make_server(relay), mode="legacy", elicitation_callback=decline) as client:
+                await client.list_tools()
+        for _ in range(400):
+            if not links():
+                break
+            await asyncio.sleep(0.05)
+        assert links() == 0
+
+
+def links():
+    gc.collect()
+    return sum(isinstance(one, Link) for one in gc.get_objects())

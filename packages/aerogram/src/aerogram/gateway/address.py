@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Literal, NoReturn
@@ -24,8 +25,11 @@ from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, U
 from aerogram.gateway.login import logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, LOOK_FIRST
 
-__all__ = ["Address", "refusal_of"]
+__all__ = ["STREAM", "Address", "refusal_of"]
 
+STREAM: Final[ContextVar[Any]] = ContextVar("aerogram_stream", default=None)
+"""The id of the request in whose answer something is said: the transport takes each answer apart in a task of its own,
+and what is said in it is heard in the context of that task."""
 MOST_NOTED: Final = 1000
 _UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN = 401, 403, 429, 500
 _SECONDS: Final = re.compile("[0-9]{1,9}")
@@ -80,19 +84,27 @@ class Address:
         response.headers.pop("content-encoding", None)
 
     async def _note(self, response: httpx2.Response) -> None:
+        STREAM.set(_request_id(response.request))
         error = refusal_of(response.status_code, response.headers)
         if error is not None and not (self.login and response.status_code == _UNAUTHENTICATED):  # or it is asked again
             self._refuse(response.request, error)
 
     def _refuse(self, request: httpx2.Request, error: ReplyError) -> None:
-        with contextlib.suppress(ContractError, httpx2.RequestNotRead):
-            message = loads(request.content)
-            if isinstance(message, dict) and "id" in message and len(self._refused) < MOST_NOTED:
-                self._refused[message["id"]] = error
+        asked = _request_id(request)
+        if asked is not None and len(self._refused) < MOST_NOTED:
+            self._refused[asked] = error
 
     def refusal(self, request_id: Any) -> ReplyError | None:
         """Why a request was not even looked at, if that is so."""
         return self._refused.pop(request_id, None)
+
+
+def _request_id(request: httpx2.Request) -> Any:
+    """The id in the message that a request has sent, if there is one."""
+    with contextlib.suppress(ContractError, httpx2.RequestNotRead):
+        message = loads(request.content)
+        return message.get("id") if isinstance(message, dict) else None
+    return None
 
 
 class _Limited(httpx2.AsyncByteStream):

@@ -124,6 +124,10 @@ class Link:
         """An id that no other request of this link has."""
         return f"{kind}-{next(self._numbers)}"
 
+    def new_number(self) -> int:
+        """The same for a request that any server may see."""
+        return next(self._ids)
+
     # Its life
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -211,7 +215,7 @@ class Link:
 
     # Messages
 
-    async def request(self, method: str, params: Params, request_id: str | None = None) -> dict[str, Any]:
+    async def request(self, method: str, params: Params, request_id: str | int | None = None) -> dict[str, Any]:
         """The server's answer. What keeps it from answering is a failure of ours; its own errors are raised as such."""
         options: CallOptions = {}
         if method != "subscriptions/listen":
@@ -228,7 +232,7 @@ class Link:
     async def _ask(self, method: str, params: Params, options: CallOptions) -> dict[str, Any]:
         assert self._dispatcher is not None
         options["headers"] = self._headers_for(method, params or {})
-        options.setdefault("request_id", next(self._ids))
+        options.setdefault("request_id", self.new_number())
         try:
             found = await self._dispatcher.send_raw_request(method, params, options)
         except MCPError as error:

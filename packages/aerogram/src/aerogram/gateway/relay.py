@@ -34,7 +34,7 @@ from aerogram._mcp.faults import shorten_paths
 from aerogram._mcp.results import protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
 from aerogram.errors import ReplyError, Unavailable
-from aerogram.gateway.address import refusal_of
+from aerogram.gateway.address import STREAM, refusal_of
 from aerogram.gateway.eras import (
     add_envelope,
     is_answer,
@@ -117,6 +117,8 @@ class Front:
     """The link that it takes, once that is known."""
     holds: bool = False
     """Whether it has that link for itself."""
+    asked: tuple[Link, int] | None = None
+    """What it was asked as, once it was passed on."""
 
     @property
     def is_modern(self) -> bool:
@@ -209,8 +211,11 @@ class Line:
         return self.left.keys()
 
     def caller(self) -> Flight | None:
-        """The request that something was said during, if all that the server may speak of are one client's."""
+        """The request that something was said about: in its answer, or while only those of one client are under way."""
         flights = list(self.flights.values())
+        if STREAM.get() is not None:
+            asked = self.link, STREAM.get()
+            return next((one for one in flights if one.front.asked == asked), None)
         owners = {one.front.owner for one in flights}
         return flights[-1] if len(owners) == 1 and owners.issuperset(self.left_owners()) else None
 
@@ -267,7 +272,7 @@ class Relay:
             finally:
                 self._is_ending = True
                 self._calls.close()
-                for link in self._by_link:
+                for link in list(self._by_link):
                     link.stop()
                 with anyio.CancelScope(shield=True):
                     for link in list(self._by_link):
@@ -486,8 +491,6 @@ class Relay:
         if line.starts > 1:
             await anyio.sleep(min(self._pause * 2**line.starts, LONGEST_PAUSE))
         line.starts, line.started = line.starts + 1, time.monotonic()
-        if line.link is not None:
-            self._by_link.pop(line.link, None)
         link = await self._connect(line, front, is_modern_first=front.is_modern)
         if link.failure is not None and front.is_modern and not isinstance(link.failure, ReplyError):
             link = await self._connect(line, front, is_modern_first=False)
@@ -504,10 +507,15 @@ class Relay:
         assert self._group is not None
         link = Link(self._source, front.client, self, self._timeout, is_modern_first=is_modern_first)
         self._by_link[link] = line
-        await self._group.start(link.run)
-        if link.has_ended:
-            self._by_link.pop(link, None)
+        await self._group.start(self._run, link)
         return link
+
+    async def _run(self, link: Link, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Hold a link to its end, after which nothing is known of it."""
+        try:
+            await link.run(task_status=task_status)
+        finally:
+            self._by_link.pop(link, None)
 
     async def _restore(self, line: Line, link: Link) -> None:
         """Tell a server that was started again what the one before it had been told."""
@@ -553,8 +561,9 @@ class Relay:
 
     async def _request(self, front: Front, line: Line, link: Link, method: str, params: Params) -> Message:
         """The server's answer; it may still speak of a request that was given up, for as long as one may take."""
+        front.asked = link, link.new_number()
         try:
-            return await link.request(method, params)
+            return await link.request(method, params, front.asked[1])
         except MCPError:
             raise  # that is an answer
         except BaseException:
@@ -812,7 +821,7 @@ class Relay:
 
     async def on_question(self, link: Link, method: str, params: Params) -> Message:
         """Ask the client what the server wants to know."""
-        line = self._by_link[link]
+        line = self._by_link.get(link) or Line(None)
         if self._shares and not link.client.can_be_asked:  # several clients have this link, and none has offered
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked", method)
         if is_modern(link.client.version):
@@ -888,9 +897,8 @@ class Relay:
     def _hearers(self, line: Line, method: str, told: Message) -> list[Session]:
         """The legacy clients for whom a notification is: where several share a link, no more than may know of it."""
         everybody = list(line.sessions)
-        is_for_all = method in _FILTERS or (method == _LOG and not line.is_modern)
         is_alone = len(everybody) == 1 and line.left_owners() <= set(everybody)
-        if not self._shares or is_alone or is_for_all:
+        if not self._shares or is_alone or method in _FILTERS:
             return everybody
         if method == _UPDATED:
             return [one for one in everybody if _covers(one.subscriptions, told.get("uri"))]
