@@ -131,7 +131,7 @@ def _take_streams(streams: list[int]) -> None:
 
 
 def run(words: list[str]) -> None:
-    """Do what Python does with such a command line: a script, or `-m` and a module, and its arguments.
+    """Do what Python does with such a command line: a script, `-m` and a module or `-c` and a text, and its arguments.
 
     Before them may stand `-W` and what becomes of warnings.
     """
@@ -145,7 +145,11 @@ def run(words: list[str]) -> None:
         main()
         return
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    if words[0] == "-m":
+    if words[0] == "-c":
+        sys.argv = ["-c", *words[2:]]
+        sys.path.insert(0, "")
+        exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
+    elif words[0] == "-m":
         sys.argv = words[1:]
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     else:

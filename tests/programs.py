@@ -131,7 +131,7 @@ def nursery() -> Nursery:
 
 
 def quick_command(*words: str) -> list[str]:
-    """The command of a Python program that starts in no time: a script or `-m` and a module, and arguments.
+    """The command of a Python program that starts in no time: a script, `-m` or `-c` as usual, and arguments.
 
     A process that is killed by force ends a moment after the one that stands for it, and is in a session of its own.
     """
@@ -182,6 +182,7 @@ def _serve_starter(starter: socket.socket) -> None:
 def start_program(
     arguments: Sequence[str],
     *,
+    program: Sequence[str] = PROGRAM[1:],
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
@@ -190,13 +191,17 @@ def start_program(
     env: Mapping[str, str] | None = None,
     source: Nursery | None = None,
 ) -> Process | subprocess.Popen[Any]:
-    """Start `aerogram`, from the usual nursery or another; a stream is a pipe, a file or nothing."""
+    """Start `aerogram` or another program of Python, from the usual nursery or another.
+
+    A stream is a pipe, a file or nothing.
+    """
     if source is None and _needs_an_interpreter(env):
         streams = {"stdin": stdin, "stdout": stdout, "stderr": stderr}
-        return subprocess.Popen([*PROGRAM, *arguments], **streams, text=text, cwd=cwd, env=env)
+        return subprocess.Popen([sys.executable, *program, *arguments], **streams, text=text, cwd=cwd, env=env)
     with contextlib.ExitStack() as theirs:
         ends = [_two_ends(stream, theirs, is_input=not number) for number, stream in enumerate((stdin, stdout, stderr))]
-        pid, end = (source or nursery()).fork(arguments, [their for _, their in ends], cwd, env)
+        handed = [their for _, their in ends]
+        pid, end = (source or nursery()).fork(arguments, handed, cwd, env, program=program)
     kind, encoding = ("", "utf-8") if text else ("b", None)
     ours = [our and os.fdopen(our, mode + kind, encoding=encoding) for mode, (our, _) in zip("wrr", ends, strict=True)]
     return Process(pid, end, ours)

@@ -33,6 +33,7 @@ PARTS: Final = (
     Part("kills, Redis and PostgreSQL away, clocks, full disk", (*PYTEST, "tests/fleet/test_faults.py")),
     Part("a disk that is full while documents are read", (*PYTEST, "tests/knowledge/test_full_disk.py")),
     Part("a clock that goes back", (*PYTEST, "tests/server/test_clock.py")),
+    Part("the tests that every run leaves out", (*PYTEST, "-m", "campaign", "tests")),
     Part("other Pythons", (*PYTEST, "tests/wheel/test_interpreters.py")),
     Part("idle connections", (*PYTEST, "tests/server_operation/test_room.py")),
     Part("drain", (*PYTEST, "tests/server_operation/test_guard.py", "-k", "grace")),

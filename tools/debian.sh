@@ -3,7 +3,7 @@
 # cannot be had are skipped and say so.
 set -euo pipefail
 
-packages=(chromium fonts-noto-cjk haproxy redis-server)
+packages=(chromium-headless-shell fonts-noto-cjk haproxy redis-server)
 
 command -v dpkg-query >/dev/null || { echo "   not Debian: the tests that need ${packages[*]} may be skipped"; exit 0; }
 missing=()

@@ -73,6 +73,27 @@ async def test_content_comes_back_as_it_was(open_archive: OpenArchive, content: 
     assert (found.kind, found.body, found.value()) == (content.kind, content.body, content.value())
 
 
+async def test_keys_come_back_in_the_order_of_their_author(open_archive: OpenArchive) -> None:
+    """The hash is that of the sorted form, whoever has put the same value in whichever order last."""
+    archive, owner = open_archive(), somebody()
+    sorted_rows = [{"a": {"x": 2, "y": 1}, "title": "One"}, {"id": 3}]
+    rows = [{"title": "One", "a": {"y": 1, "x": 2}}, {"id": 3}]
+    (first,) = await archive.put(Content.of_json(sorted_rows), principal=owner)
+    (stored,) = await archive.put(Content.of_json(rows), principal=owner)
+    found = await archive.get(stored.hash, principal=owner)
+    assert first.hash == stored.hash == "sha256:" + hashlib.sha256(canonical_json(rows)).hexdigest()
+    assert dumps(found.value()) == dumps(found.shared_value) == dumps(rows)
+    assert found.text.encode() == canonical_json(rows)
+
+
+async def test_a_text_that_spells_data_leaves_its_keys_in_their_order(open_archive: OpenArchive) -> None:
+    archive, owner = open_archive(), somebody()
+    value = {"title": "One", "author": "Ada"}
+    (stored,) = await archive.put(Content.of_json(value), principal=owner)
+    await archive.put(Content.of_text(canonical_json(value).decode()), principal=owner)
+    assert dumps((await archive.get(stored.hash, principal=owner)).value()) == dumps(value)
+
+
 async def test_a_hash_is_the_sha256_of_the_canonical_form() -> None:
     assert Content.of_json({"b": 1, "a": [1.5, None]}).body == b'{"a":[1.5,null],"b":1}'
     assert Content.of_json(ROWS).hash == "sha256:" + hashlib.sha256(canonical_json(ROWS)).hexdigest()

@@ -21,6 +21,7 @@ from aerogram.archive import Archive
 from aerogram.archive.files import FileStore
 from aerogram.content import Content
 from aerogram.errors import NotFound
+from programs import Process, start_program
 
 WRITER = """
 import asyncio, json, sys
@@ -38,9 +39,9 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def start_writer(directory: Path, name: str, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, str(directory), name, str(count)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def start_writer(directory: Path, name: str, count: int) -> Process | subprocess.Popen[str]:
+    arguments = [str(directory), name, str(count)]
+    return start_program(arguments, program=("-c", WRITER), stdout=subprocess.PIPE, text=True)
 
 
 async def reading(directory: Path, hashes: list[str]) -> list[Content]:
@@ -74,8 +75,8 @@ async def put_and_count(directory: Path) -> int:
 
 def test_two_processes_share_a_store_and_its_quota(tmp_path: Path) -> None:
     """Each reads what the other wrote, and no entry is left out of the sum."""
-    writers = [start_writer(tmp_path, name, 15) for name in ("one", "two")]
-    hashes = [line for writer in writers for line in writer.communicate()[0].split()[1:]]
+    with start_writer(tmp_path, "one", 15) as one, start_writer(tmp_path, "two", 15) as two:
+        hashes = [line for writer in (one, two) for line in writer.stdout.read().split()[1:]]
     assert len(set(hashes)) == 30
     assert [content.hash for content in asyncio.run(reading(tmp_path, hashes))] == hashes
     usage = asyncio.run(usage_of(tmp_path))

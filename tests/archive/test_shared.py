@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +10,7 @@ from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.errors import NotFound, QuotaExceeded, Unavailable
 from backends import running_s3, s3_url
+from programs import start_program
 
 __all__ = ["s3_url"]
 
@@ -42,8 +41,7 @@ def place(request):
 
 async def test_the_sum_is_exact_however_many_processes_write_for_one_caller(place):
     kind, url = place
-    command = [sys.executable, "-c", WRITER, kind, url]
-    writers = [subprocess.Popen([*command, name]) for name in "abcd"]  # noqa: ASYNC220 - nothing else runs here
+    writers = [start_program([kind, url, name], program=("-c", WRITER)) for name in "abcd"]
     assert [writer.wait(300) for writer in writers] == [0] * 4
     async with getattr(Archive, kind)(url) as archive:
         used = await archive.usage(principal="ada")

@@ -1,4 +1,4 @@
-"""The script, played by LangChain's adapters; run in an environment of theirs: play_langchain.py PYTHON SERVER."""
+"""The script, played by LangChain's adapters; run in an environment of theirs: play_langchain.py COMMAND…"""
 
 import asyncio
 import sys
@@ -12,8 +12,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 from client_script import follow
 
 
-async def main(python: str, server: str) -> None:
-    client = MultiServerMCPClient({"library": {"transport": "stdio", "command": python, "args": [server]}})
+async def main(command: str, *words: str) -> None:
+    client = MultiServerMCPClient({"library": {"transport": "stdio", "command": command, "args": list(words)}})
     async with client.session("library") as session:
         tools = {tool.name: tool for tool in await load_mcp_tools(session)}
         script = follow()

@@ -1,4 +1,4 @@
-"""The script, played by openai-agents; run in an environment of theirs: play_openai_agents.py PYTHON SERVER."""
+"""The script, played by openai-agents; run in an environment of theirs: play_openai_agents.py COMMAND…"""
 
 import asyncio
 import json
@@ -14,8 +14,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 from client_script import follow
 
 
-async def main(python: str, server: str) -> None:
-    async with MCPServerStdio({"command": python, "args": [server]}, client_session_timeout_seconds=60) as library:
+async def main(command: str, *words: str) -> None:
+    started = {"command": command, "args": list(words)}
+    async with MCPServerStdio(started, client_session_timeout_seconds=60) as library:
         tools = {tool.name: tool for tool in await library.list_tools()}
         script = follow()
         call, count = next(script), 0

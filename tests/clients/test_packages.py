@@ -73,7 +73,7 @@ async def test_the_typescript_client_of_the_sdk(mode: str, channel: str, tmp_pat
     (tmp_path / "node_modules").symlink_to(modules)
     program = shutil.copy(HERE / "play_typescript.mjs", tmp_path)
     pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
-    client = await asyncio.create_subprocess_exec(node, program, mode, channel, sys.executable, SERVER, **pipes)
+    client = await asyncio.create_subprocess_exec(node, program, mode, channel, *quick_command(SERVER), **pipes)
     assert client.stdin is not None and client.stdout is not None
     to_client, from_client = client.stdin, client.stdout
 
@@ -136,6 +136,6 @@ def environment(name: str, package: str) -> Path:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_package_in_an_environment_of_its_own(name: str) -> None:
     program, package = PACKAGES[name]
-    command = [environment(name, package), HERE / program, sys.executable, SERVER]
+    command = [environment(name, package), HERE / program, *quick_command(SERVER)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.strip() == f"{CALLS} calls", done.stderr[-3_000:]

@@ -28,6 +28,15 @@ def test_html_keeps_prose_signs_code_tables_and_drops_scripts_and_styles():
     )
 
 
+@pytest.mark.parametrize(
+    ("reference", "letter"),
+    [("&#" + "9" * 5_000 + ";", "\ufffd"), ("&#" + "0" * 5_000 + "65;", "A"), ("&#x" + "f" * 5_000 + ";", "\ufffd")],
+    ids=["no letter", "zeros before one", "hexadecimal"],
+)
+def test_a_reference_may_have_any_number_of_digits(reference, letter):
+    assert read(f"<html><p>word {reference} more</p></html>").text == f"word {letter} more"
+
+
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"))))
 def test_any_words_written_into_html_come_out_as_they_were(words):
     assert read(f"<html><p>{entities.escape(words)}</p></html>").text == normalise(

@@ -110,3 +110,26 @@ def test_a_sentence_of_many_clauses_is_looked_for_in_few_steps():
         assert [one.field for one in found.unfound] == ["summary"]
     run_on = digest.model_copy(update={"summary": "a, " * 40 + "The ferry costs four crowns."})
     assert verify(run_on, text).unfound == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "summary"),
+    [
+        ("料金は 100\n200 です。", "料金", "料金は 100 200 です。"),
+        ("チケットは four\ncrowns です。", "チケット", "チケットは four crowns です。"),
+        ("日本語の\n文章です。", "文章", "日本語の文章です。"),
+        ("g\n。", "x", "g。"),
+    ],
+)
+def test_where_a_line_ends_words_and_numbers_stay_apart_in_every_script(text, query, summary):
+    source = read(text.encode(), kind="plain")
+    payload = digest_text(source, query)
+    assert payload.summary == summary
+    assert verify(payload, source).unfound == ()
+
+
+@pytest.mark.parametrize("made_up", ["料金は 100200 です。", "00 200 です。"])
+def test_a_number_run_together_or_cut_is_not_found(made_up):
+    source = read("料金は 100\n200 です。".encode(), kind="plain")
+    payload = said(digest_text(source, "料金"), summary=made_up)
+    assert [one.text for one in verify(payload, source).unfound] == [made_up]

@@ -5,7 +5,7 @@ import hashlib
 
 import fastmcp
 import pytest
-from mcp.types import ImageContent, TextContent
+from mcp.types import CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent, TextResourceContents
 
 from aerogram.fastmcp import install
 from aerogram.tokens import best_counter
@@ -61,3 +61,34 @@ async def test_a_picture_is_not_counted_as_text(server):
     async with fastmcp.Client(server) as client:
         (block,) = (await client.call_tool("picture", {})).content
     assert block.type == "image"
+
+
+SAID = {
+    "link": lambda: ResourceLink(type="resource_link", uri="a://b", name="n", description=LONG),
+    "links": lambda: [
+        ResourceLink(type="resource_link", uri=f"a://{at}", name=f"n{at}", description="a ferry " * 9)
+        for at in range(300)
+    ],
+    "resource": lambda: EmbeddedResource(
+        type="resource", resource=TextResourceContents(uri="a://" + "b" * 50_000, text="x")
+    ),
+    "failure": lambda: CallToolResult(
+        content=[TextContent(type="text", text="It failed")], structured_content={"why": LONG}, is_error=True
+    ),
+}
+
+
+@pytest.mark.parametrize("soft_errors", ["notice", None])
+@pytest.mark.parametrize("name", SAID)
+async def test_the_words_of_links_and_the_data_of_failures_keep_the_budget_and_can_be_had(name, soft_errors):
+    server = fastmcp.FastMCP("words")
+    install(server, dialect="bare", budget=500, soft_errors=soft_errors)
+    server.tool(SAID[name], name=name)
+    async with fastmcp.Client(server) as client:
+        told = await client.call_tool(name, raise_on_error=False)
+        read = "".join(block.model_dump_json(exclude_none=True) for block in told.content)
+        assert best_counter().count(read) < 900 and told.structured_content is None
+        assert "retrieve(hash=" in read
+        (digest,) = told.meta["dev.aerogram/fidelity"]["archive_hashes"].values()
+        back = await client.call_tool("retrieve", {"hash": digest, "as_text": True})
+        assert not back.is_error

@@ -26,6 +26,7 @@ ODD_TOOLS = [
 ]
 ERRORS = {
     "refuses": {"code": 4711, "message": f"bad token {SECRET}", "data": {"token": SECRET, "why": "because"}},
+    "long_error": {"code": 4711, "message": "it failed again " * 9_000},
     "our_name": {"code": -32603, "message": "its own", "data": {"dev.aerogram/too_large": "boo"}},
 }
 LINK = {"uri": f"https://h/?access_token={SECRET}", "name": SECRET, "title": SECRET, "description": f"see {SECRET}"}

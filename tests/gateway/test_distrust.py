@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from gateway.odd import HANDLES, NEWS, ODD_TOOLS, RESULTS, SAYS, SECRET, UNREAD
@@ -17,7 +19,10 @@ ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
 @pytest.fixture(scope="module")
 def wire():
     """A client that writes lines, before a server that does."""
-    wire = Wire("", "--redact", "--timeout", "60", server=[*ODD, "odd_tools"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROWSER", "true")  # none is opened
+        wire = Wire("", "--redact", "--page", "--timeout", "60", server=[*ODD, "odd_tools"])
+    wire.page, _, wire.token = wire.process.stderr.readline().decode().split()[-1].partition("/#owner=")
     wire.greet()
     yield wire
     assert wire.end() == 0
@@ -42,6 +47,11 @@ def test_the_words_of_a_failure_have_no_secrets(wire):
     assert error["message"].startswith("bad token [redacted:") and SECRET not in json.dumps(error)
 
 
+def test_the_message_of_an_error_is_no_longer_than_anybody_reads(wire):
+    message = call(wire, "long_error")["error"]["message"]
+    assert message.startswith("it failed again") and message.endswith("chars]") and len(message) <= 2000
+
+
 def check(said):
     """Nothing secret, but for the handles by which a client comes back."""
     handles = {name: said.pop(name) for name in HANDLES if name in said}
@@ -55,6 +65,21 @@ def test_whatever_a_tool_answers_has_no_secrets(wire, name):
     result = call(wire, name)["result"]
     assert "isError" not in result
     check(result)
+
+
+def test_what_the_owner_is_shown_of_a_call_has_no_secrets(wire):
+    """Neither in what the server sent nor in what the model read."""
+    call(wire, "text")
+    shown = []
+    until = time.monotonic() + 20
+    while not any(one["operation"] == "text" for one in shown) and time.monotonic() < until:
+        answer = httpx.get(f"{wire.page}/page/api/calls/{len(shown) + 1}", headers={"x-owner-token": wire.token})
+        shown += [answer.json()] if answer.status_code == 200 else []
+        time.sleep(0.05)
+    assert any(one["operation"] == "text" for one in shown)
+    for one in shown:
+        assert SECRET not in json.dumps(one) and "hunter2" not in json.dumps(one)
+    assert "[redacted:" in json.dumps([one["sent"] for one in shown])
 
 
 @pytest.mark.parametrize("method", SAYS)

@@ -16,7 +16,7 @@ from balancer import wait_for
 from gateway.conftest import BEHIND, behind, connect, gateway
 from gateway.test_tasks import ENVELOPE
 from gateway.test_wire import Wire
-from programs import PROGRAM
+from programs import PROGRAM, quick_command
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -126,7 +126,7 @@ def _run_behind():
 
 
 def test_a_command_that_is_not_there_is_told():
-    words = [sys.executable, "-m", "aerogram", "wrap", "--", "/nowhere/at/all"]
+    words = quick_command("-m", "aerogram", "wrap", "--", "/nowhere/at/all")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
     done = subprocess.run(words, input=line.encode(), capture_output=True, timeout=60, check=False)

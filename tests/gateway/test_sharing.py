@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from gateway.test_http import running
+from programs import quick_command
 
 VERSION = "2026-07-28"
 ASKABLE = {"elicitation": {}}
@@ -21,8 +22,8 @@ LINES = 16
 
 @contextmanager
 def listening(era):
-    server = [sys.executable, str(Path(__file__).with_name("asking.py")), era]
-    words = [sys.executable, "-m", "aerogram", "wrap", "--listen", "0", "--", *server]
+    server = [sys.executable, "-S", str(Path(__file__).with_name("asking.py")), era]
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *server)
     with running(words, "stderr") as url:
         yield url
 

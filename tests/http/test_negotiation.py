@@ -51,9 +51,10 @@ def served(response):
     return version
 
 
-def test_without_opting_in_the_legacy_shape_is_served(client):
+def test_without_opting_in_the_legacy_shape_is_served(client, newer_by_default):
     response = get(client, "/rows")
     assert (response.status_code, response.json(), served(response)) == (200, ROWS, "v1")
+    assert served(get(newer_by_default, "/rows")) == "v2"
 
 
 def test_the_query_parameter_opts_in(client):

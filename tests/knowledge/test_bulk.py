@@ -39,13 +39,13 @@ def found(knowledge, count):
 
 
 def test_many_processes_store_what_one_stores(write, where, tmp_path):
-    folder = write({**notes(150), "broken.pdf": b"%PDF-1.4 broken"})
+    folder = write({**notes(80), "broken.pdf": b"%PDF-1.4 broken"})
     seen = []
     with Knowledge(where) as many, Knowledge(tmp_path / "one") as one:
         done = many.ingest(folder, workers=2, progress=lambda *at: seen.append(at))
         alone = one.ingest(folder)
         assert (done.added, done.chunks, done.problems) == (alone.added, alone.chunks, alone.problems)
-        assert seen[-1] == (151, 151, 1.0)
+        assert seen[-1] == (81, 81, 1.0)
         assert many.check().problems == ()
         for query in ("Marker7", "Marker77 word12", "Note 5"):
             mine, theirs = (
@@ -86,7 +86,15 @@ def workers_of(process):
     return []
 
 
-@pytest.mark.parametrize(("where", "kills"), [("folder", 10), ("postgresql", 20)], indirect=["where"])
+@pytest.mark.parametrize(
+    ("where", "kills"),
+    [
+        ("postgresql", 5),
+        pytest.param("folder", 10, marks=pytest.mark.campaign),
+        pytest.param("postgresql", 20, marks=pytest.mark.campaign),
+    ],
+    indirect=["where"],
+)
 def test_workers_killed_at_random_points_lose_and_repeat_nothing(write, where, kills):
     """A file that was in the hands of five of them is blamed for it, which is rare; it is read when it has changed."""
     chance, killed, ran, added, blamed, innocent = random.Random(kills), 0, 0, 0, {}, set()
@@ -139,6 +147,9 @@ def running_cluster(workers=2):
         scheduler.stderr.close()
 
 
+@pytest.mark.parametrize(
+    "where", ["postgresql", pytest.param("folder", marks=pytest.mark.campaign)], indirect=["where"]
+)
 def test_a_cluster_reads_and_outlives_a_worker(write, where):
     folder = write({**notes(150), "broken.pdf": b"%PDF-1.4 broken"})
     seen = []

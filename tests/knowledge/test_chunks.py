@@ -71,6 +71,19 @@ def test_the_fences_of_code_are_in_the_passage_of_the_sample():
     assert found["Bulk exports > Starting"].count("```") == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("<h1>T</h1><p>~~~ Sale! Tickets cost four crowns. ~~~</p>", "a.html", "Tickets cost four crowns."),
+        ("<label>first words<option>\n~~~\nsecond words here <option>", "a.html", "second words here"),
+        ("````python\n" * 3, "a.md", "python"),
+        ("``` some words\nand code", "a.txt", "some words"),
+    ],
+)
+def test_words_beside_what_looks_like_a_fence_are_found(text, name, words):
+    assert any(words in one.text for one in cut(text, name))
+
+
 def test_code_at_the_end_of_a_section_keeps_its_last_fence():
     assert named("# Duty\n\nCall:\n\n```\nring\n```\n\n## Rota\n\n~~~text\n# no heading\n~~~\n") == [
         ("Duty", "Call:\n\n```\nring\n```"),

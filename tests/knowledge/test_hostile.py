@@ -67,6 +67,27 @@ def test_front_matter_that_is_nested_without_end_costs_only_itself(write, index,
     assert "the front matter cannot be read" in done.notes["harvest.md"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        'title: "\\ud800"',
+        'category: "\\udfff x"',
+        'publisher: "\\ud83d"',
+        'license: "\\ud83d"',
+        'url: "\\ud83d"',
+        'language: "\\ud83d"',
+        'tags: ["\\ud83d", {"\\ud83d": "\\ud83d"}]',
+        f"title: {'1:' * 20_000}1",
+    ],
+    ids=lambda said: said[:20],
+)
+def test_half_a_letter_or_a_number_without_end_in_front_matter_stops_nothing(write, index, said):
+    """YAML can spell half an emoji, which no store and no embedder takes, and numbers that Python does not write."""
+    done = index.ingest(write({"bad.md": f"---\n{said}\n---\n{HARVEST}", "good.md": GUIDE}))
+    assert (done.added, done.problems) == (2, {})
+    assert {one["source_file"] for one in index.search("token harvest").data} == {"bad.md", "good.md"}
+
+
 def test_emphasis_in_front_matter_is_no_alias(write, index):
     index.ingest(write({"a.md": "---\ntitle: Hay - *the* second cut, &c.\n---\nThe harvest begins in May.\n"}))
     assert index.store.chunks_of("a.md")[0].title == "Hay - *the* second cut, &c."

@@ -1,8 +1,10 @@
 """Several processes that open a new index at the same moment: each of them finds it ready."""
 
+import contextlib
 import subprocess
-import sys
 import time
+
+from programs import nursery, start_program
 
 OPEN = """
 import sys, time
@@ -18,8 +20,10 @@ for number in range(25):
 
 
 def test_whoever_opens_a_new_index_at_the_same_moment_finds_it_ready(tmp_path):
-    start = str(time.time() + 2)
-    program = [sys.executable, "-c", OPEN, str(tmp_path), start]
-    running = [subprocess.Popen(program, stderr=subprocess.PIPE, text=True) for _ in range(5)]
-    assert [process.communicate()[1] for process in running] == [""] * 5
+    nursery()
+    arguments = [str(tmp_path), str(time.time() + 0.5)]
+    with contextlib.ExitStack() as opened:
+        program = {"program": ("-c", OPEN), "stderr": subprocess.PIPE, "text": True}
+        running = [opened.enter_context(start_program(arguments, **program)) for _ in range(5)]
+        assert [process.stderr.read() for process in running] == [""] * 5
     assert [process.returncode for process in running] == [0] * 5

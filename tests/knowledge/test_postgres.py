@@ -21,10 +21,15 @@ from aerogram_knowledge.store.postgres.schema import VERSION
 from aerogram_knowledge.store.postgres.store import PostgresStore
 from knowledge.documents import GUIDE, HARVEST
 from postgres import Postgres, own_folder, run, running_postgres
-from programs import run_program
+from programs import run_program, start_program
 
 OPEN = "import sys; from aerogram_knowledge.store.address import open_store; open_store(sys.argv[1], 256).close()"
 INGEST = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+
+
+def start_python(text, *arguments):
+    """A process that runs a program, and says on its errors what went wrong."""
+    return start_program(arguments, program=("-c", text), stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +58,9 @@ def notes(count):
 
 def test_ten_processes_that_start_at_once_find_one_schema(postgres):
     url = postgres.new_database()
-    ten = [subprocess.Popen([sys.executable, "-c", OPEN, url], stderr=subprocess.PIPE, text=True) for _ in range(10)]
-    told = [one.communicate()[1] for one in ten]
+    with contextlib.ExitStack() as running:
+        ten = [running.enter_context(start_python(OPEN, url)) for _ in range(10)]
+        told = [one.stderr.read() for one in ten]
     assert [one.returncode for one in ten] == [0] * 10, told
     assert [
         row[0] for row in postgres.execute("SELECT version FROM aerogram_state", database=url.rpartition("/")[2])
@@ -280,12 +286,12 @@ def test_what_was_stored_before_a_crash_is_there_after_it_and_nothing_twice(serv
     url, folder = server.new_database(), write(notes(60))
     with opened(url) as index:
         for round_ in range(3):
-            process = subprocess.Popen([sys.executable, "-c", INGEST, url, str(folder)], stderr=subprocess.PIPE)
-            time.sleep(0.9 + 0.2 * round_)
-            acknowledged = {path: state.checksum for path, state in index.store.files().items()}
-            server.stop(how=3)  # SIGQUIT: at once, without a goodbye
-            server.start()
-            process.communicate()
+            with start_python(INGEST, url, str(folder)) as process:
+                time.sleep(0.1 + 0.2 * round_)
+                acknowledged = {path: state.checksum for path, state in index.store.files().items()}
+                server.stop(how=3)  # SIGQUIT: at once, without a goodbye
+                server.start()
+                process.stderr.read()
             after = {path: state.checksum for path, state in index.store.files().items()}
             assert acknowledged.items() <= after.items()
         index.ingest(folder)

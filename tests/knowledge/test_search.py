@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from aerogram.dialects import dialect
@@ -13,6 +16,8 @@ from aerogram.dialects.knowledge_v1 import (
 )
 from aerogram.errors import InvalidFields, NotFound
 from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.search.fusion import trust_in_meaning
+from aerogram_knowledge.store import Candidates
 
 
 def files(reply):
@@ -345,3 +350,13 @@ ENGLISH = "# Greetings\n\nIn Seoul the word for it is 안녕하세요, and in th
 def test_a_page_is_in_the_language_of_its_prose_not_of_its_code_or_of_a_word_that_it_cites(write, index):
     index.ingest(write({"erl.md": KOREAN, "greetings.md": ENGLISH}))
     assert [index.store.chunks_of(path)[0].language for path in ("erl.md", "greetings.md")] == ["ko", "en"]
+
+
+def test_meaning_is_trusted_as_much_in_a_large_index_as_in_a_part_of_it():
+    """Twelve times as many chunks stand twelve times as densely, so the fiftieth of them says less."""
+    closeness = np.float32(0.6) - 0.5 * np.sqrt(np.arange(30_000, dtype=np.float32) / 30_000)
+    large = Candidates(np.arange(30_000), np.zeros(30_000, np.float32), closeness)
+    part = Candidates(np.arange(2_500), np.zeros(2_500, np.float32), closeness[::12])
+    assert trust_in_meaning(large, 1.0, 30_000) == pytest.approx(trust_in_meaning(part, 1.0, 2_500), rel=0.05)
+    close = replace(large, meaning=0.6 - 0.5 * (0.6 - closeness))
+    assert trust_in_meaning(close, 1.0, 30_000) < trust_in_meaning(large, 1.0, 30_000)

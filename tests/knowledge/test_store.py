@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -18,8 +15,9 @@ from aerogram.errors import IntegrityError, Unavailable
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.maintenance.repair import repair
 from knowledge.documents import GUIDE, HARVEST
+from programs import start_program
 
-INGEST = "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])"
+INGEST = ("-c", "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])")
 
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -38,10 +36,9 @@ def test_a_kill_at_any_point_leaves_a_usable_index(write, where, attempt):
     folder = write(notes(60))
     with Knowledge(where) as knowledge:
         knowledge.ingest(write({"first.md": GUIDE}) / "first.md")
-    process = subprocess.Popen([sys.executable, "-c", INGEST, str(where), str(folder)], start_new_session=True)
-    time.sleep(random.Random(attempt).uniform(0.3, 1.5))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with start_program([str(where), str(folder)], program=INGEST) as process:
+        time.sleep(random.Random(attempt).uniform(0.1, 0.8))
+        process.kill()
     with Knowledge(where) as knowledge:
         assert knowledge.search("access token valid").data[0]["source_file"] == "first.md"
         knowledge.ingest(folder)
@@ -145,7 +142,7 @@ def test_many_threads_share_a_few_connections(small):
 def test_reading_goes_on_while_another_process_writes(write, index, where):
     folder = write(notes(120))
     index.ingest(write({"first.md": GUIDE}) / "first.md")
-    process = subprocess.Popen([sys.executable, "-c", INGEST, str(where), str(folder)])
+    process = start_program([str(where), str(folder)], program=INGEST)
     answers = 0
     while process.poll() is None:
         assert index.search("access token valid").data[0]["source_file"] == "first.md"
@@ -157,7 +154,7 @@ def test_reading_goes_on_while_another_process_writes(write, index, where):
 
 def test_two_processes_that_ingest_at_once_store_everything_once(write, where):
     folder = write(notes(60))
-    both = [subprocess.Popen([sys.executable, "-c", INGEST, str(where), str(folder)]) for _ in range(2)]
+    both = [start_program([str(where), str(folder)], program=INGEST) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     with Knowledge(where) as knowledge:
         assert knowledge.check().problems == ()

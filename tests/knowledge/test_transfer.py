@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -15,7 +12,7 @@ from aerogram.errors import Conflict, NotFound
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.maintenance.copy import copy
 from knowledge.documents import GRAPH, GUIDE, HARVEST, JAPANESE
-from programs import run_program
+from programs import run_program, start_program
 
 COPY = "import sys; from aerogram_knowledge.maintenance.copy import copy; copy(*sys.argv[1:])"
 
@@ -110,11 +107,10 @@ def test_a_copy_that_was_cut_off_goes_on(database, tmp_path, write):
     notes = {f"note{n:03}.md": f"# Note {n}\n\nMarker{n} stands here alone.\n" for n in range(400)}
     with Knowledge(tmp_path / "index") as index:
         index.ingest(write(notes))
-    for delay in (0.8, 1.1, 1.4):
-        process = subprocess.Popen([sys.executable, "-c", COPY, str(tmp_path / "index"), database])
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    for delay in (0.1, 0.3, 0.5):
+        with start_program([str(tmp_path / "index"), database], program=("-c", COPY)) as process:
+            time.sleep(delay)
+            process.kill()
     done = copy(tmp_path / "index", database)
     assert done.files + done.already == 400
     with Knowledge(database) as index:

@@ -17,6 +17,7 @@ from aerogram_knowledge import Knowledge
 from aerogram_knowledge.licences import LicenseBlocked
 from aerogram_knowledge.store.sqlite import VERSION
 from knowledge.documents import GERMAN, GUIDE, JAPANESE
+from programs import start_program
 
 FIRST = Path(__file__).parent / "data" / "version-1.sql"
 """The rows of an index as the first version wrote them, over the documents below."""
@@ -125,7 +126,7 @@ def test_an_upgrade_that_is_cut_short_has_not_happened_and_is_done_by_the_next(o
 
 def test_processes_that_open_an_older_index_at_once_all_get_the_new_one(older):
     grow(older, 500)
-    several = [subprocess.Popen([sys.executable, "-c", OPEN, older]) for _ in range(3)]
+    several = [start_program([str(older)], program=("-c", OPEN)) for _ in range(3)]
     assert [process.wait(60) for process in several] == [0, 0, 0]
     assert version_of(older) == VERSION
 

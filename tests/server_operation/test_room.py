@@ -191,6 +191,39 @@ MANY = 40
 SHARE = 32
 
 
+POST = b"POST /v1/digests HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * 4_097, "pieces of less than 64 bytes"),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", "send one of them"),
+    ],
+    ids=["crumbs", "two lengths"],
+)
+def test_a_body_that_cannot_be_meant_well_is_not_read_to_its_end(crowded, said, told):
+    place = urlsplit(crowded.address)
+    with socket.create_connection((place.hostname, place.port), timeout=30) as line:
+        with contextlib.suppress(ConnectionError):  # it is closed before all has been sent
+            line.sendall(POST + said)
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert (answer.status, answer.headers["content-type"]) == (400, "application/problem+json")
+        assert told in json.loads(answer.read())["detail"]
+
+
+def test_a_body_in_pieces_is_read(crowded):
+    asked = json.dumps({"source_file": "security/passkeys.md", "query": "What is a passkey?"}).encode()
+    pieces = b"".join(b"%x\r\n%s\r\n" % (1, asked[at : at + 1]) for at in range(len(asked)))
+    place = urlsplit(crowded.address)
+    with socket.create_connection((place.hostname, place.port), timeout=30) as line:
+        line.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n" + pieces + b"0\r\n\r\n")
+        answer = http.client.HTTPResponse(line)
+        answer.begin()
+        assert answer.status == 200
+
+
 @pytest.fixture(scope="module")
 def roomy(tmp_path_factory):
     """A server with places for several addresses."""

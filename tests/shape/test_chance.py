@@ -72,4 +72,4 @@ async def test_a_reply_still_tells_the_size_that_it_has() -> None:
     for budget in (500, 900):
         reply = await desk.answer(budget)
         assert reply.telemetry is not None
-        assert reply.telemetry.tokens_used == pytest.approx(desk.sizer(reply), abs=1)
+        assert reply.telemetry.tokens_estimated == pytest.approx(desk.sizer(reply), abs=1)

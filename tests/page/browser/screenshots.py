@@ -6,7 +6,6 @@ python tests/page/browser/screenshots.py --docs     those of the documentation, 
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from PIL import Image  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
+from page.browser.conftest import find_browser  # noqa: E402
 from serving import serving  # noqa: E402
 
 SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
@@ -111,7 +111,7 @@ def pictures(arguments: list[str]) -> Iterator[tuple[Path, Picture]]:
 
 def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "index") as server, sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        browser = play.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
         for path, picture in pictures(arguments):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(take(browser, server.address, picture))

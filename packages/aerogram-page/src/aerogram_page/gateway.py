@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from aerogram._http.exchange import Scope
-from aerogram._mcp.results import PREFIX
 from aerogram.contract import Contract
 from aerogram.gateway.report import Entry
 from aerogram.serving.guard import protect
@@ -56,12 +55,10 @@ class GatewayPage:
 
     def hear(self, entry: Entry) -> None:
         """One more call was answered."""
-        fidelity = ((entry.result or {}).get("_meta") or {}).get(f"{PREFIX}fidelity") or {}
-        level = fidelity.get("level", "full")
         facts = {
             "operation": entry.name,
             "via": "mcp",
-            "fidelity": None if entry.has_failed else level,
+            "fidelity": None if entry.has_failed else entry.level,
             "problem": (entry.code or "error") if entry.has_failed else None,
             "tokens": entry.after,
             "tokens_before": entry.after if entry.is_own else entry.before,

@@ -11,11 +11,12 @@ import datetime as dt
 import re
 import tomllib
 from collections.abc import Mapping
-from html import unescape
 from typing import Any, Final, NamedTuple
 
+from aerogram.digest.sources.html import unescape
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
+from aerogram.normalize.forms import encode_text
 
 __all__ = [
     "LICENSES",
@@ -73,11 +74,20 @@ def split_front(text: str) -> FrontMatter:
     try:
         _check_length(found.block)
         said = _yaml(found.block) if found.mark == "---" else _toml(found.block)
+        if isinstance(said, dict):
+            return FrontMatter({str(name).lower(): value for name, value in _whole_letters(said).items()}, body)
     except (ValueError, RecursionError) as error:
         return _unreadable(found.block, body, str(error).splitlines()[0][:120])
-    if not isinstance(said, dict):
-        return _unreadable(found.block, body, "it is no list of names and values")
-    return FrontMatter({str(name).lower(): value for name, value in said.items()}, body)
+    return _unreadable(found.block, body, "it is no list of names and values")
+
+
+def _whole_letters(value: Any) -> Any:
+    """What was said, with no half of a letter in it: YAML can spell one, and nothing can store it."""
+    if isinstance(value, str):
+        return encode_text(value)
+    if isinstance(value, dict):
+        return {_whole_letters(name): _whole_letters(held) for name, held in value.items()}
+    return [_whole_letters(one) for one in value] if isinstance(value, list) else value
 
 
 def license_of(said: Mapping[str, Any]) -> str | None:
@@ -109,9 +119,17 @@ def text_of(said: Mapping[str, Any], *names: str) -> str | None:
     """The first of several members that is a text or a number, as one line."""
     for name in names:
         value = said.get(name)
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
-            return " ".join(str(value).split())[:300]
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and (line := _one_line(value)):
+            return line
     return None
+
+
+def _one_line(value: str | float) -> str:
+    """A text or a number as one line; nothing of a number that is too long to be written."""
+    try:
+        return " ".join(str(value).split())[:300]
+    except ValueError:
+        return ""
 
 
 def date_of(said: Mapping[str, Any], *names: str) -> str | None:

@@ -5,7 +5,7 @@ to 1, and so is what becomes of them. How far meaning is trusted is decided for 
 
 - the embedder knows its words: one that falls to pieces in its vocabulary (a code, a name, another language) and that
   the index has is left to the keywords, the more so the rarer it is;
-- meaning separates: where fifty chunks are nearly as close as the closest, closeness says little;
+- meaning separates: where fifty chunks, or one in fifty, are nearly as close as the closest, closeness says little;
 - words do not answer already: a chunk that has nearly all of what is asked for needs no other evidence.
 
 Words that no chunk has count against every chunk alike.
@@ -30,7 +30,10 @@ Method: TypeAlias = Literal["hybrid", "vector", "bm25"]
 MEANING_SHARE: Final = 0.85
 """How much meaning counts at most, against words."""
 CROWD: Final = 50
-"""Meaning separates if the closest chunk is closer than so many others."""
+"""Meaning separates if the closest chunk is closer than so many others, or than one in so many where that is more.
+
+In a large index the closest fifty are always close to each other, whatever is asked.
+"""
 APART: Final = (0.05, 0.11)
 """By how much: at the first it counts nothing, from the second on as much as it can."""
 ANSWERED: Final = 0.4
@@ -149,10 +152,10 @@ def fuse(
     )
 
 
-def trust_in_meaning(found: Candidates, known: float) -> float:
-    """How much meaning counts for a query of which the embedder knows so much."""
-    closest, crowd = largest(found.meaning, 1), largest(found.meaning, CROWD)
-    apart = float(closest[0]) - (float(crowd[-1]) if len(crowd) == CROWD else 0.0) if len(closest) else 0.0
+def trust_in_meaning(found: Candidates, known: float, among: int) -> float:
+    """How much meaning counts for a query of which the embedder knows so much, among so many chunks."""
+    crowd = largest(found.meaning, max(CROWD, among // CROWD))
+    apart = float(crowd[0]) - (float(crowd[-1]) if len(crowd) >= CROWD else 0.0) if len(crowd) else 0.0
     separates = min(1.0, max(0.0, (apart - APART[0]) / (APART[1] - APART[0])))
     best = earnings(largest(found.words, 1))
     unanswered = min(1.0, max(0.0, 1 + ANSWERED - float(best[0]))) if len(best) else 1.0

@@ -203,7 +203,10 @@ class IndexSearch:
         said: dict[str, Any] = {}
         if method == "hybrid":
             said["words"] = self._listen(terms, found, copies, filters, depth)
-            said["trust"] = trust_in_meaning(found, self._known(terms, found) if known < 1 else 1.0) if known else 0.0
+            # fewer than are asked for are all that the filters leave
+            among = chunks if len(found.ids) >= depth.meaning else len(found.ids)
+            clear = self._known(terms, found) if known < 1 else 1.0
+            said["trust"] = trust_in_meaning(found, clear, among) if known else 0.0
         ranked = fuse(found, known, method, **said)
         held = self._holders(quoted(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked

@@ -27,8 +27,9 @@ from aerogram.reply import Reply
 from aerogram.sanitize import sanitize_blocks
 from aerogram.shape.blocks import CUT, WHOLE, Keeping, Scale, fit_blocks
 from aerogram.shape.fit import Leftover
+from aerogram.shape.media import note_block
 
-__all__ = ["beside", "fit_content", "join_content", "split_pair", "take_content"]
+__all__ = ["beside", "fit_content", "fit_failure", "join_content", "split_pair", "take_content"]
 
 
 Blocks = list[dict[str, Any]]
@@ -107,6 +108,20 @@ async def fit_content(
     if not await archive_leftovers(call, archive, leftovers):
         return FittedContent(fit_blocks(content, room, scale, Keeping(is_kept=False))[0])
     return FittedContent(shown, _names(content, leftovers, is_data=structured is None and not rest))
+
+
+async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
+    """A failure that was finished further in, within the budget; data that does not fit is told in a text."""
+    budget, structured = call.budget, result.get("structuredContent")
+    if budget is None:
+        return result
+    scale, said = Scale(budget.counter), "" if structured is None else dumps(structured).decode()
+    sizes = scale.weigh(result["content"]), budget.counter.count(said)
+    if (sum(sizes) if call.contract.count == "both" or scale.counts_media else max(sizes)) <= budget.room:
+        return result
+    rest = {name: value for name, value in result.items() if name != "structuredContent"}
+    blocks = result["content"] if structured is None else [*result["content"], note_block(said)]
+    return (await fit_content(blocks, call)).add_to(rest)
 
 
 def _names(content: Blocks, leftovers: Sequence[Leftover], *, is_data: bool) -> dict[str, str]:

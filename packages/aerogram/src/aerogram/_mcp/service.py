@@ -29,7 +29,7 @@ from aerogram._mcp.faults import Masked, explain_fault, problem_in
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
-from aerogram._mcp.pairing import fit_content, join_content, take_content
+from aerogram._mcp.pairing import fit_content, fit_failure, join_content, take_content
 from aerogram._mcp.results import PREFIX, clean_failure, conforms, meta_of, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
@@ -542,7 +542,7 @@ class Service:
             return {**sent, "_meta": meta}
         besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
         content = [*wire["content"], note_block(besides)]
-        return {**wire, "content": content, "isError": True, "_meta": meta}
+        return await fit_failure({**wire, "content": content, "isError": True, "_meta": meta}, call)
 
     def _write(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -587,11 +587,13 @@ class Service:
             if call.observation is not None:
                 call.observation.report_reply(failed or Reply(None))
             own = None if own is result else own
-            wire = result.to_wire() if own is None or contract.sanitizers else {}
+            is_large = result.isError and call.budget is not None and result.size > call.budget.room
+            wire = result.to_wire() if own is None or contract.sanitizers or is_large else {}
             clean = sanitize_result(wire, *contract.sanitizers)
             if is_fitted:
                 return (await fit_content(clean["content"], call)).add_to(clean)
-            return clean if own is None or clean != wire else own
+            shown = await fit_failure(clean, call) if is_large else clean
+            return shown if own is None or shown != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
         data = structured if result.has_structured_content else _texts(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))

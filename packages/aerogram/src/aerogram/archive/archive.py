@@ -40,7 +40,15 @@ from weakref import WeakKeyDictionary
 
 from aerogram.archive.memory import MemoryStore
 from aerogram.content import Content, Kind
-from aerogram.errors import IntegrityError, MissingExtra, NotFound, QuotaExceeded, ReplyError, Unavailable
+from aerogram.errors import (
+    ContractError,
+    IntegrityError,
+    MissingExtra,
+    NotFound,
+    QuotaExceeded,
+    ReplyError,
+    Unavailable,
+)
 from aerogram.state import file_lock, private_directory, state_directory
 
 if TYPE_CHECKING:
@@ -410,10 +418,10 @@ class Archive:
         if content.kind == "json" or (content.kind == "text" and not content.spells_json):
             return content
         try:
-            record = await self._ask(self._store.get(key, collection=COLLECTION)) or {}
+            record = await self._ask(self._store.get(key, collection=COLLECTION))
+            found = content if record is None else _verify(record, _digest(content.hash))[0]
         except IntegrityError:  # it is written anew
             return content
-        found = Content(record.get("kind", content.kind), content.body)
         return found if _rank(found) > _rank(content) else content
 
     async def _amend(
@@ -533,17 +541,18 @@ def _not_found(hash: str, reason: str | None) -> NotFound:
 def _record_of(content: Content, end: float) -> dict[str, Any]:
     if content.kind == "bytes":
         return {"kind": "bytes", "body": base64.b64encode(content.body).decode(), "expires_at": end}
-    return {"kind": content.kind, "body": content.body.decode(), "expires_at": end}
+    return {"kind": content.kind, "body": content.written.decode(), "expires_at": end}
 
 
 def _verify(record: dict[str, Any], digest: str) -> tuple[Content, float]:
     """The content of a record and when it ends, once its hash has been checked."""
     try:
         kind, body = record["kind"], record["body"]
-        content = Content(kind, base64.b64decode(body, validate=True) if kind == "bytes" else body.encode())
+        written = base64.b64decode(body, validate=True) if kind == "bytes" else body.encode()
+        content = Content.of_written(kind, written)
         sound = kind in get_args(Kind) and content.hash == f"sha256:{digest}"
         end = float(record["expires_at"])
-    except (KeyError, AttributeError, TypeError, ValueError, binascii.Error):
+    except (KeyError, AttributeError, TypeError, ValueError, binascii.Error, ContractError):
         sound = False
     if not sound:
         raise IntegrityError(

@@ -76,12 +76,14 @@ Count: TypeAlias = Literal["larger", "both", "text", "structured"]
 COUNTS: Final[tuple[Count, ...]] = get_args(Count)
 _DEAR_ID: Final = "req_krhblzqg"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
-_DEAR_DURATION: Final = 1234.567
+_DEAR_DURATIONS: Final[dict[type, float]] = {int: 12_345, float: 1234.567}
+_DEAR_COUNT: Final = 1_000
+"""A number of tokens that has as many of them as any other up to a million."""
 _DEAR_HASH: Final = f"sha256:{DEAR_DIGITS}"
 _STAND_INS: Final = {
     "request_id": "req_hsreltpu",
     "operation": "an_operation",
-    "timestamp": "2026-11-15T10:00:00.123Z",
+    "timestamp": "2026-11-15T10:00:00Z",
 }
 
 
@@ -493,8 +495,11 @@ def _with_dear_parts(reply: Reply[Any]) -> Reply[Any]:
     changes: dict[str, Any] = {}
     if reply.request_id is not None and is_generated_id(reply.request_id):
         changes["request_id"] = _DEAR_ID
-    if reply.telemetry is not None and reply.telemetry.duration_ms is not None:
-        changes["telemetry"] = replace(reply.telemetry, duration_ms=_DEAR_DURATION)
+    cost = reply.telemetry
+    if cost is not None and cost.duration_ms is not None:
+        count = cost.tokens_estimated if cost.tokens_estimated != 0 else _DEAR_COUNT  # 0 where nobody has counted yet
+        duration = _DEAR_DURATIONS[type(cost.duration_ms)]
+        changes["telemetry"] = replace(cost, duration_ms=duration, tokens_estimated=count)
     if reply.page is not None and reply.page.cursor:
         changes["page"] = replace(reply.page, cursor=dearest_cursor(reply.page.cursor, reply.page.total))
         hashes = reply.fidelity.archive_hashes if reply.fidelity is not None else None

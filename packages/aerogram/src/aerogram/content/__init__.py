@@ -1,7 +1,8 @@
 """Content: a JSON value, a text or bytes, named by the sha256 of its canonical form.
 
-Canonical JSON is compact UTF-8 with sorted keys. Equal values have equal hashes, wherever they were made. The hash of a
-large body can be taken in another thread while there is something else to do: it needs the interpreter for nothing.
+Canonical JSON is compact UTF-8 with sorted keys. Equal values have equal hashes, wherever they were made. A value is
+kept, and given back, with its keys in the order of its author. The hash of a large body can be taken in another thread
+while there is something else to do: it needs the interpreter for nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import base64
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Thread
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import orjson
 
-from aerogram.content.jsontext import check_data
+from aerogram.content.jsontext import check_data, dumps
 from aerogram.errors import ContractError
 
 __all__ = [
@@ -98,16 +99,22 @@ def short_digits(digest: str) -> str:
 
 @dataclass(frozen=True)
 class Content:
-    """Bytes, what they are, and the hash that follows from them."""
+    """Bytes, what they are, and the hash that follows from them; `source` is the JSON value that they were made of."""
 
     kind: Kind
     body: bytes
+    source: Any = field(default=None, compare=False, repr=False)
     _ahead: ClassVar[tuple[Thread, list[str]] | None] = None
 
     @classmethod
     def of_json(cls, value: Any) -> Content:
-        """The content of a JSON value."""
-        return cls("json", canonical_json(value))
+        """The content of a JSON value, which nobody may change from now on."""
+        return cls("json", canonical_json(value), value)
+
+    @classmethod
+    def of_written(cls, kind: Kind, written: bytes) -> Content:
+        """The content of what `written` gave."""
+        return cls.of_json(read_json(written)) if kind == "json" else cls(kind, written)
 
     @classmethod
     def of_text(cls, text: str) -> Content:
@@ -159,10 +166,15 @@ class Content:
         """The number of bytes."""
         return len(self.body)
 
+    @property
+    def written(self) -> bytes:
+        """The body as it is kept: JSON with its keys in the order of its author, which is as long as the canonical."""
+        return self.body if self.source is None else dumps(self.source)
+
     @cached_property
     def shared_value(self) -> Any:
         """As `value`, but always the same object, which nobody may change."""
-        return self.value()
+        return self.value() if self.source is None else self.source
 
     @cached_property
     def text(self) -> str:
@@ -172,5 +184,5 @@ class Content:
     def value(self) -> Any:
         """The JSON value, the text, or the bytes."""
         if self.kind == "json":
-            return read_json(self.body)
+            return read_json(self.written)
         return self.body.decode() if self.kind == "text" else self.body

@@ -19,6 +19,7 @@ from itertools import islice
 from aerogram.digest.evidence import Passage, Ranking
 from aerogram.digest.payload import MAX_POINT, MAX_POINTS, MAX_SUMMARY
 from aerogram.digest.terms import content_words, fold
+from aerogram.digest.text import UNSPACED
 from aerogram.errors import ValidationFailed
 
 _SAMPLE_CHARS = 400_000
@@ -34,6 +35,7 @@ _RELEVANCE, _CENTRALITY, _POSITION = 0.6, 0.2, 0.2
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BULLET = re.compile(r"^[-*+•・]\s+")
 _LINE_BREAK = re.compile(r"\s*\n\s*")
+_BREAK_IN_RUN = re.compile(rf"(?<=[{UNSPACED}])\s*\n\s*|\s*\n\s*(?=[{UNSPACED}])")
 _UNSPACED_END = re.compile("[。！？」』）、]$")
 
 
@@ -170,7 +172,7 @@ class _Extraction:
 
     def _plain_sentence(self, place: int) -> str:
         quote = _BULLET.sub("", self.ranking.quote(place))
-        return _LINE_BREAK.sub("" if _UNSPACED_END.search(quote) else " ", quote)
+        return _LINE_BREAK.sub(" ", _BREAK_IN_RUN.sub("", quote))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

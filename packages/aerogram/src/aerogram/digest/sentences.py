@@ -144,16 +144,18 @@ def _units(text: str, start: int, end: int) -> Iterator[tuple[int, int, Sentence
     fence = ""
     for first, last in _lines(text, start, end):
         line = text[first:last]
-        between = ("```" in line or "~~~" in line) and is_fence(line)
-        kind = "code" if fence or between else _line_kind(line)
-        fence = fence_after(fence, line) if between else fence
+        mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        before, fence = fence, fence_after(fence, line) if mark else fence
+        kind = "code" if fence or before else _line_kind(line)
         if kind != "prose" or len(prose) == _MOST_LINES:
             yield from _prose_units(text, prose)
             prose = []
         if kind in ("prose", "item"):
             prose.append((first, last))
-        elif not between and kind != "blank":
+        elif mark is None and kind != "blank":
             yield first, last, cast("SentenceKind", kind)
+        elif mark and len(line[mark.end() :].split()) > (not before):  # one that opens a block may name a language
+            yield first + mark.end(), last, "code"
     yield from _prose_units(text, prose)
 
 

@@ -18,6 +18,8 @@ from aerogram.errors import ValidationFailed
 
 NORMALISATION = "canonical/1"
 PAGE_BREAK = "\f"
+UNSPACED = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f"
+"""Letters and marks that stand without blanks between them; where lines end among them, nothing is meant by it."""
 
 _LINE_ENDS = re.compile("\r\n|[\r\v\x85\u2028\u2029]")
 _BLANKS = re.compile("[\x1c-\x1f\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")

@@ -11,11 +11,12 @@ from typing import Any, Protocol, overload
 
 from aerogram.content import Content
 from aerogram.digest.payload import DigestPayload
-from aerogram.digest.text import CanonicalText, InvalidLocator, Locator, text_hash
+from aerogram.digest.text import UNSPACED, CanonicalText, InvalidLocator, Locator, text_hash
 from aerogram.errors import IntegrityError, NotFound
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*|\s*\n\s*")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]")
+_IN_RUN = re.compile(f"[{UNSPACED}]")
+_BLANK_IN_RUN = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _CLAUSE_END = ",;:、，；：—–"
 # a sentence that was too long for a digest is cut anywhere
 _LONG = 60
@@ -52,11 +53,7 @@ class _TextMatcher:
 
     @cached_property
     def _line(self) -> str:
-        return " ".join(self._text.split())
-
-    @cached_property
-    def _without_blanks(self) -> str:
-        return "".join(self._text.split())
+        return _in_one_line(self._text)
 
     def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
@@ -85,9 +82,7 @@ class _TextMatcher:
                 yield count
 
     def _has(self, piece: str) -> bool:
-        if _UNSPACED.search(piece):
-            return "".join(piece.split()) in self._without_blanks
-        said = " ".join(piece.split())
+        said = _in_one_line(piece)
         # most of what is asked for is there, and this is the quick way to see what is not
         return said in self._line and re.search(_whole(re.escape(said), said), self._line) is not None
 
@@ -102,15 +97,25 @@ class _TextMatcher:
     def _ends(self, words: list[str]) -> bool:
         """Whether a sentence may end after these words."""
         piece = " ".join(words)
-        if piece[-1] in _CLAUSE_END or _UNSPACED.search(piece):
+        if piece[-1] in _CLAUSE_END or _IN_RUN.search(piece):
             return True
         at_line_end = _whole(r"\s+".join(map(re.escape, words)), piece) + r"[ \t]*(?:[\n\f]|\Z)"
         return re.search(at_line_end, self._text) is not None
 
 
+def _in_one_line(text: str) -> str:
+    """A text in one line, without the blanks beside letters of scripts that have none."""
+    return _BLANK_IN_RUN.sub("", " ".join(text.split()))
+
+
 def _whole(pattern: str, said: str) -> str:
-    """The pattern of something said that begins and ends where words do."""
-    return (r"(?<!\w)" if said[0].isalnum() else "") + pattern + (r"(?!\w)" if said[-1].isalnum() else "")
+    """The pattern of something said that begins and ends where words do, in scripts that have blanks between them."""
+    before = rf"(?<![^\W{UNSPACED}])" if _is_of_word(said[0]) else ""
+    return before + pattern + (rf"(?![^\W{UNSPACED}])" if _is_of_word(said[-1]) else "")
+
+
+def _is_of_word(sign: str) -> bool:
+    return sign.isalnum() and not _IN_RUN.match(sign)
 
 
 class TextArchive(Protocol):

@@ -17,6 +17,7 @@ from typing import Any, Final
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
+from aerogram.content.jsontext import begins_as_json
 from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize, sanitize_text
 from aerogram.sanitize.steps import UNREADABLE
@@ -131,4 +132,4 @@ def _kept_of(members: Mapping[str, Any]) -> Collection[str]:
 
 
 def _is_json(value: Any) -> bool:
-    return isinstance(value, str) and value[:1] in ("{", "[")
+    return isinstance(value, str) and begins_as_json(value)

@@ -296,9 +296,9 @@ class Relay:
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
         except MCPError as error:
-            raise self.tools.cleaner.clean_error(error) from error
+            raise self.tools.tell_error(error) from error
         except Exception as error:  # the client hears of one of ours in words for it as well
-            raise self.tools.cleaner.clean_error(MCPError(**protocol_error(problem_of(error)))) from error
+            raise self.tools.tell_error(MCPError(**protocol_error(problem_of(error)))) from error
         finally:
             if front.holds and front.line is not None:
                 self._release(front.line)
@@ -650,6 +650,7 @@ class Relay:
         """The answer of a tool as its client gets it, with a line in the report."""
         caller = Caller(front.meta, None, front.client.capabilities.get("extensions"), client=front.client.name)
         with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
+            entry.clean = partial(self.tools.cleaner.clean_result, "tools/call")
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
             entry.sent(result)
         return result

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TextIO, TypeAlias
 
 from aerogram._mcp.results import PREFIX
-from aerogram.content.jsontext import dumps_unproven
+from aerogram.content.jsontext import dumps_loosely
 from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import PROBLEM
 from aerogram.tokens import Counter, best_counter
@@ -49,6 +49,9 @@ class Entry:
     is_exact: bool = True
     is_over: bool = True
 
+    clean: Callable[[Message], Message] | None = None
+    """What takes out of a result what may not be said."""
+
     def watch(self, invoke: Callable[[Message], Awaitable[Message]]) -> Callable[[Message], Awaitable[Message]]:
         """The call to the server, whose result is looked at in passing."""
 
@@ -68,6 +71,11 @@ class Entry:
         """What was left out of the answer, by its name: the hashes under which it is kept."""
         found = self._said(_FIDELITY).get("archive_hashes")
         return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+
+    @property
+    def level(self) -> str:
+        """How much of it the model reads, in a word."""
+        return str(self._said(_FIDELITY).get("level", "full"))
 
     def _said(self, name: str) -> Message:
         """What the answer says under a name of ours, which a server may have written as well."""
@@ -128,6 +136,8 @@ class Report:
             if not self._is_quiet:
                 self._write(_line(entry))
             if self._listener is not None:
+                if entry.got is not None and entry.clean is not None:
+                    entry.got = entry.clean(entry.got)  # a listener may show it to somebody
                 self._listener(entry)
 
     def _add(self, entry: Entry) -> None:
@@ -171,7 +181,7 @@ def _tokens(result: Message | None, counter: Counter) -> tuple[int, bool]:
     content = result.get("content") or ()
     texts = "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))
     held = result.get("structuredContent")
-    other = "" if held is None else dumps_unproven(held).decode()
+    other = "" if held is None else dumps_loosely(held).decode()
     larger = max(texts, other, key=len)
     if len(larger) <= LARGEST_COUNT:
         return counter.count(larger), True

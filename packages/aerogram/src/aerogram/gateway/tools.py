@@ -29,8 +29,12 @@ from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
 from aerogram.reply import Reply
 from aerogram.shape.controls import Controls
+from aerogram.shape.text import clip
 
 __all__ = ["Tools"]
+
+LONGEST_MESSAGE: Final = 2_000
+"""Characters of the message of an error, for which there is no place to say where the rest is."""
 
 Message = dict[str, Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
@@ -156,6 +160,13 @@ class Tools:
         }
 
     # Calls
+
+    def tell_error(self, error: MCPError) -> MCPError:
+        """An error of the protocol as the client hears it: clean, and of a sensible length where replies have one."""
+        clean = self.cleaner.clean_error(error)
+        if self.contract.budget is None or len(clean.error.message) <= LONGEST_MESSAGE:
+            return clean
+        return MCPError(clean.error.code, clip(clean.error.message, LONGEST_MESSAGE), clean.error.data)
 
     async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller, invoke: Invoke) -> Message:
         """The answer to a call; `invoke` gets the server's own."""

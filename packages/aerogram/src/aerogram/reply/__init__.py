@@ -377,7 +377,7 @@ class Reply(Generic[T]):
         if "operation" in missing:
             said["operation"] = operation
         if "timestamp" in missing:
-            said["timestamp"] = utc_timestamp(now)
+            said["timestamp"] = utc_timestamp(now, timespec="seconds")
         if not missing.isdisjoint(_METERS):
             read: dict[str, Any] = {}
             if "duration_ms" in missing:
@@ -464,10 +464,10 @@ def accept_request_id(candidate: object) -> str | None:
     return candidate if isinstance(candidate, str) and _REQUEST_ID.fullmatch(candidate) else None
 
 
-def utc_timestamp(moment: dt.datetime | None = None) -> str:
-    """A moment (now by default) as ISO 8601 in UTC with milliseconds and a `Z`."""
+def utc_timestamp(moment: dt.datetime | None = None, timespec: str = "milliseconds") -> str:
+    """A moment (now by default) as ISO 8601 in UTC with a `Z`."""
     moment = (moment or dt.datetime.now(dt.UTC)).astimezone(dt.UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 Resume: TypeAlias = Callable[[int], str]

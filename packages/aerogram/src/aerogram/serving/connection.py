@@ -19,7 +19,7 @@ import ipaddress
 import socket
 from collections import Counter
 from http import HTTPStatus
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -38,6 +38,9 @@ LOOK_AGAIN: Final = 0.25
 """Seconds after which it is known whether a client that says no more is still there."""
 _WHOLE: Final = frozenset({h11.DONE, h11.MUST_CLOSE})
 """The states of a client whose request has arrived."""
+MOST_PIECES: Final = 4_096
+SMALL_PIECE: Final = 64
+"""Bytes; a body in so many pieces has at least so many in each, or reading it takes longer than anybody may have."""
 
 
 def connection_class(timeout: float, room: ConnectionSlots) -> type[H11Protocol]:
@@ -46,14 +49,42 @@ def connection_class(timeout: float, room: ConnectionSlots) -> type[H11Protocol]
     return type("Connection", (_Connection,), {"seconds": seconds, "room": room})
 
 
+class _Conversation(h11.Connection):
+    """What is said on a line, as h11 reads it, and as far as it makes sense to go on reading."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._pieces = self._size = 0
+        self.complaint = ""
+
+    def next_event(self) -> Any:
+        """Read on; a body in crumbs, or one whose length is said twice, is as bad as what is no HTTP."""
+        event = super().next_event()
+        if type(event) is h11.Data:
+            self._pieces, self._size = self._pieces + 1, self._size + len(event.data)
+            if self._pieces > MOST_PIECES and self._size < self._pieces * SMALL_PIECE:
+                self._complain(f"The body comes in pieces of less than {SMALL_PIECE} bytes; send it in larger ones")
+        elif type(event) is h11.Request:
+            self._pieces = self._size = 0
+            if {name for name, _ in event.headers} >= {b"content-length", b"transfer-encoding"}:
+                self._complain("Content-Length and Transfer-Encoding both say where the body ends; send one of them")
+        return event
+
+    def _complain(self, complaint: str) -> NoReturn:
+        self.complaint = complaint
+        raise h11.RemoteProtocolError(complaint)
+
+
 class _Connection(H11Protocol):
     """One client's line to the server."""
 
+    conn: _Conversation
     seconds: ClassVar[float]
     room: ClassVar[ConnectionSlots]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.conn = _Conversation(h11.SERVER)
         self.is_turned_away = False
         self._waiting: asyncio.TimerHandle | None = None
         self._has_begun = False
@@ -150,7 +181,7 @@ class _Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP; uvicorn would do so in plain text."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._answer(HTTPStatus.BAD_REQUEST, "VALIDATION_ERROR", msg)
+            self._answer(HTTPStatus.BAD_REQUEST, "VALIDATION_ERROR", self.conn.complaint or msg)
         self.transport.close()
 
     def _answer(self, status: HTTPStatus, code: str, message: str) -> None:

@@ -10,7 +10,7 @@ What was cut, replaced or left out is left over, whole, for the archive. Where n
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -28,6 +28,8 @@ __all__ = ["CUT", "WHOLE", "FittedBlocks", "Keeping", "Scale", "fit_blocks"]
 CUT: Final = "text-"
 WHOLE: Final = "content"
 """The names of what is left over: the whole text of a block, with its place behind it, and all blocks together."""
+_TEXT: Final = frozenset(("type", "text"))
+_NO_WORDS: Final = frozenset(("type", "text", "mimeType", "data", "blob"))
 Block = dict[str, Any]
 FittedBlocks = tuple[list[Block], tuple[Leftover, ...]]
 
@@ -49,7 +51,7 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large blocks are in the terms of a budget; media count only where bytes do."""
+    """How large blocks are in the terms of a budget: their texts, and the words of links; media where bytes count."""
 
     counter: Counter
 
@@ -64,7 +66,9 @@ class Scale:
 
     def of(self, block: Block) -> int:
         """The size of a block."""
-        return self.counter.count(dumps(block).decode()) + 1 if self.counts_media else self.of_text(_text(block))
+        if self.counts_media:
+            return self.counter.count(dumps(block).decode()) + 1
+        return self.of_text(_text(block)) + (0 if block.keys() <= _TEXT else sum(map(self.of_text, _words(block))))
 
     def weigh(self, blocks: Sequence[Block]) -> int:
         """The size of them all."""
@@ -96,6 +100,12 @@ def _are_many(blocks: Sequence[Block], room: int, scale: Scale, keeping: Keeping
     """Whether a word behind each text that is cut would take much of the room, so that the first are better whole."""
     texts = [text for text in map(_text, blocks) if text]
     return bool(texts) and 2 * len(texts) * scale.of_text(_mark_cut(keeping, Content.of_text(texts[0]), 1, 0)) > room
+
+
+def _words(block: Block) -> Iterator[str]:
+    """What a link or an embedded resource says about itself: its address, its name, what it is."""
+    for held in (block, block.get("resource") or {}):
+        yield from (value for name, value in held.items() if name not in _NO_WORDS and isinstance(value, str))
 
 
 def _text(block: Block) -> str:

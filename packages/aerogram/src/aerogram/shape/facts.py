@@ -133,12 +133,16 @@ def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
     return facts, shown / sum(len(dumps(row)) for row in sample)
 
 
-def spread(rows: Sequence[Any], most: int) -> Sequence[Any]:
-    """Items from all over a list, at distances that are not all alike: every third row may be of one kind."""
-    if len(rows) <= most:
-        return rows
-    width = len(rows) / most
-    return [rows[int(at * width) + at * 7919 % max(int(width), 1)] for at in range(most)]
+def spread(rows: Sequence[Any], most: int, after: int = 0) -> Sequence[Any]:
+    """Items from all over a list, `after` the first so many, at distances that are not all alike.
+
+    Every third row may be of one kind.
+    """
+    count = len(rows) - after
+    if count <= most:
+        return rows[after:] if after else rows
+    width = count / most
+    return [rows[after + int(at * width) + at * 7919 % max(int(width), 1)] for at in range(most)]
 
 
 # Columns
@@ -347,7 +351,7 @@ def _elements(values: list[Any]) -> list[Any] | None:
 
 
 EXACT: Final = 10_000
-OUTLINED: Final = 2_000
+OUTLINED: Final = 1_000
 MOST_NAMED: Final = 8
 OTHERS: Final = "…"
 ESTIMATE: Final = "estimate"
@@ -367,17 +371,18 @@ Records = Sequence[Mapping[str, Any]]
 
 
 class Outline:
-    """What there is to tell of the rows that are missing, and of all rows where those are given; found once.
+    """What there is to tell of the rows that are missing, those after the first so many that are `shown`; found once.
 
-    `first` is the first row of all, which may be a header.
+    The first row of all may be a header. With `tells_same`, it is told as well what is the same in all rows.
     """
 
-    def __init__(self, missing: Sequence[Any], rows: Sequence[Any] = (), first: Any = None) -> None:
-        sample = missing if len(missing) <= EXACT else spread(missing, OUTLINED)
-        self._is_estimate = len(sample) < len(missing)
-        told = sorted(_summaries(_records(sample, first)), key=_worth)
+    def __init__(self, rows: Sequence[Any], shown: int, *, tells_same: bool = False) -> None:
+        missing = len(rows) - shown
+        sample = spread(rows, missing if missing <= EXACT else OUTLINED, shown)
+        self._is_estimate = len(sample) < missing
+        told = sorted(_summaries(_records(sample, rows[0])), key=_worth)
         self._summaries = told if told and _worth(told[0]) < _NUMBERS else []  # these alone tell hardly anything
-        self._same = _same_in_all(rows)
+        self._same = _same_in_all([*rows[:shown], *sample]) if tells_same else {}
 
     def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
         """As much of it as takes at most so many tokens."""
@@ -456,9 +461,8 @@ def _worth(summary: tuple[str, Any]) -> int:
 
 def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:
     """The short members that have the same value in every row."""
-    sample = rows if len(rows) <= EXACT else spread(rows, OUTLINED)
-    records = [row for row in sample if isinstance(row, dict)]
-    if len(records) < max(len(sample), 2):
+    records = [row for row in rows if isinstance(row, dict)]
+    if len(records) < max(len(rows), 2):
         return {}
     return {
         name: value

@@ -91,6 +91,8 @@ MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
 PAGES_BEFORE_END: Final = 3
 """Where a text has more of what is shown than so many times, the way to its end is told as well."""
+MANY_ROWS: Final = 2_000
+"""The hash of more rows than these is taken while rows are priced."""
 LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
@@ -287,6 +289,8 @@ class _Fitting:
     cites_unasked: bool = False
     citations: tuple[Citation, ...] = ()
     """Those of the whole, of which there are as many as there is room for beside the rows."""
+    unparsed: QueryEcho | None = None
+    """What of the question was not understood, the only part of an echo that is news, if there is room for it."""
 
     # whole
 
@@ -306,6 +310,7 @@ class _Fitting:
     _envelope: Content | None = field(default=None, init=False)
     _light: Reply[Any] = field(default_factory=Reply, init=False)
     _original: Any = field(default=None, init=False)
+    _whole: Content | None = field(default=None, init=False)
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
@@ -341,17 +346,37 @@ class _Fitting:
         light = self._lean()
         if light is self.reply or len(dumps(light.data).decode()) > self.budget * LONGEST_TOKEN:
             return None
-        self.citations = () if self.cites_unasked else self.reply.citations or self.citations
+        self._set_aside()
         light = self._with_room_for_citations(light)
         if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
             words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
-        light, size = count_itself(light, self.measure, self.budget)
-        is_small = size <= self.budget and self.measure.dearest(light) <= self.budget
-        if is_small and self.citations:
-            light = count_itself(self._with_citations(light), self.measure)[0]
-        return Fitted(light, (), self.before) if is_small else None
+        if self.measure.dearest(light) > self.budget:
+            return None
+        return Fitted(self._count(self._with_extras(light)), (), self.before)
+
+    def _set_aside(self) -> None:
+        """Take note of what the whole says about itself that comes back if there is room when all rows have theirs."""
+        self.citations = () if self.cites_unasked else self.reply.citations or self.citations
+        echo = self.reply.query_echo
+        if echo is not None and echo.unparsed_terms and not self.echoes:
+            self.unparsed = QueryEcho(unparsed_terms=echo.unparsed_terms)
+
+    def _with_extras(self, reply: Reply[Any]) -> Reply[Any]:
+        """The reply with what was set aside, as far as there is room for it."""
+        if self.citations:
+            reply = self._with_citations(reply)
+        if self.unparsed is None:
+            return reply
+        told = reply.replace(query_echo=self.unparsed)
+        return told if self.measure.dearest(told) <= self.budget else reply
+
+    def _count(self, reply: Reply[Any]) -> Reply[Any]:
+        """The reply with its own size."""
+        if reply.telemetry is None:
+            return reply
+        return count_itself(reply, self.measure, about=self.budget, is_whole=False)[0]
 
     def _with_room_for_citations(self, light: Reply[Any]) -> Reply[Any]:
         """The reply with what may have to be said about its citations, until it is known how many fit."""
@@ -413,7 +438,7 @@ class _Fitting:
     def _lighten(self) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
-        self.citations = () if self.cites_unasked else self.reply.citations or self.citations
+        self._set_aside()
         self.reply = self._lean()
         for light in chain((self.reply,), lighter(self.reply)):
             self._light = light
@@ -435,6 +460,9 @@ class _Fitting:
     # rows
 
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+        if len(rows) > MANY_ROWS and self.archive and self.resume is None:
+            self._whole = self._answer_for(None)  # all of it, however many rows are shown
+            self._whole.hash_ahead()
         show = None if self.whole_rows else self._lower_level(rows)
         whole = Ladder(rows, None, self.price)
         levels = _Levels(whole, None, self.ranked)
@@ -491,7 +519,7 @@ class _Fitting:
             return False
         if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.resume is None:
             return True
-        return tells_something(spread(rows[1:], JUDGED_BY), rows[0], OUTLINE_MOST, self.measure.counter.count)
+        return tells_something(spread(rows, JUDGED_BY, 1), rows[0], OUTLINE_MOST, self.measure.counter.count)
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
@@ -746,7 +774,7 @@ class _Fitting:
         """
         plain = dress({})
         room = min(self.budget - size - 6, self._outline_room)
-        outline = Outline(rows[shown.rows :], rows if shown.lower else (), rows[0]) if room > LEAST_OUTLINE else None
+        outline = Outline(rows, shown.rows, tells_same=shown.lower > 0) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
             if not told:
@@ -773,10 +801,7 @@ class _Fitting:
             dressed = self._detail(dressed, shown)
         if self._envelope is not None:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
-        reply = self._with_citations(dressed) if self.citations else dressed
-        if reply.telemetry is not None:
-            reply = count_itself(reply, self.measure, about=self.budget)[0]
-        return Fitted(reply, leftovers, self.before)
+        return Fitted(self._count(self._with_extras(dressed)), leftovers, self.before)
 
     def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
@@ -795,6 +820,8 @@ class _Fitting:
     def _answer_for(self, shown: _Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self._original, rows_of(self._original)
+        if self._whole is not None:
+            return self._whole
         if isinstance(data, str):
             return Content.of_text(data)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
@@ -947,11 +974,17 @@ _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 
 
 def count_itself(
-    reply: Reply[Any], measure: Callable[[Reply[Any]], int], most: float = inf, about: int = 0
+    reply: Reply[Any],
+    measure: Callable[[Reply[Any]], int],
+    most: float = inf,
+    about: int = 0,
+    *,
+    is_whole: bool = True,
 ) -> tuple[Reply[Any], int]:
     """A reply and its size in tokens, which it says itself where its contract asks for it and nobody has said it.
 
-    One that is larger than `most` will not be sent, and need not say so. `about` is a number as long as its size.
+    One that is larger than `most` will not be sent, and need not say so. `about` is a number as long as its size. What
+    is not whole has no room to say the same number as its estimate and as what it used.
     """
     telemetry = reply.telemetry
     if telemetry is None or telemetry.tokens_estimated != 0:
@@ -960,7 +993,8 @@ def count_itself(
     for _ in range(SELF_COUNTS):
         if said == size or size > most:
             break
-        reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=size))
+        used = size if is_whole else None
+        reply = reply.replace(telemetry=replace(telemetry, tokens_estimated=size, tokens_used=used))
         said, size = size, measure(reply)
     return reply, size
 
@@ -1101,7 +1135,7 @@ def lean(reply: Reply[Any], echoes: bool) -> Reply[Any]:
     if cost is not None and cost.extra is not None:
         cost = replace(cost, extra=None)
     if echo is not None:
-        echo = _short_echo(echo) if echoes else _unparsed_echo(echo)
+        echo = _short_echo(echo) if echoes else None
     if cost is reply.telemetry and echo == reply.query_echo and not reply.citations:
         return reply
     return reply.replace(query_echo=echo, telemetry=cost, citations=())
@@ -1139,11 +1173,6 @@ def _short_echo(echo: QueryEcho) -> QueryEcho | None:
     tries = (echo, replace(echo, normalized_input=asked or None), QueryEcho(applied_filters=echo.applied_filters))
     short = next((one for one in tries if len(dumps(_plain(one))) <= LONG_ECHO), None)
     return None if short == QueryEcho() else short
-
-
-def _unparsed_echo(echo: QueryEcho) -> QueryEcho | None:
-    """What was not understood, which is the only part of an echo that its reader does not know."""
-    return QueryEcho(unparsed_terms=echo.unparsed_terms) if echo.unparsed_terms else None
 
 
 def _without_additions(reply: Reply[Any]) -> Reply[Any]:

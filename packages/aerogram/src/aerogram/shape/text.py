@@ -122,7 +122,7 @@ def page_end(text: str, at: int) -> int:
 
 
 def find_entry_mark(text: str) -> str | None:
-    """What stands once in each entry of a text that is made of them, with blank lines between, such as a log of commits.
+    """What stands once in each entry of a text that is made of them, blank lines between, such as a log of commits.
 
     Their first lines begin with the same word, numbers aside, and so do their second ones: by these they are counted.
     """

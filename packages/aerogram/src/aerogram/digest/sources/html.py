@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from html import unescape
+from html import unescape as unescape_all
 from itertools import accumulate
 from typing import Final, NamedTuple, cast
 
@@ -44,6 +44,14 @@ _SECTIONS: Final = frozenset(
 )
 _WHOLE: Final = frozenset(("pre", "table"))
 _NOTED: Final = _HEADINGS | _SECTIONS | _WHOLE | {"dl", "dt", "dd"}
+
+
+_LONG_NUMBER: Final = re.compile(r"(?<=&#)[0-9]{8,}+")
+
+
+def unescape(text: str) -> str:
+    """The text with its references read; a number of more digits than Python reads is no letter either."""
+    return unescape_all(_LONG_NUMBER.sub(lambda digits: digits[0].lstrip("0")[:8] or "0", text))
 
 
 class Element(NamedTuple):

@@ -1,0 +1,21 @@
+"""The report of a gateway counts every call, whatever the server has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+from aerogram.gateway.report import Report
+
+
+async def test_a_number_that_no_json_has_is_counted_like_any_other():
+    out = io.StringIO()
+    report = Report(out)
+    odd = {"content": [], "structuredContent": {"far": float("inf"), "long": 123456789012345678901234567890}}
+    for name, result in (("odd", odd), ("plain", {"content": [{"type": "text", "text": "x"}]})):
+        with report.call(name) as entry:
+            entry.sent(result)
+    await asyncio.sleep(0)
+    report.end()
+    assert report.calls == 2
+    assert [line.split()[0] for line in out.getvalue().splitlines()[:2]] == ["odd", "plain"]
