@@ -370,23 +370,34 @@ _HEADING: Final = re.compile(r"^(#{1,6} .{1,80}|[^\n]{1,80}\n[=-]{3,})$", re.MUL
 Records = Sequence[Mapping[str, Any]]
 
 
+@dataclass(frozen=True)
 class Outline:
     """What there is to tell of the rows that are missing, those after the first so many that are `shown`; found once.
 
     The first row of all may be a header. With `tells_same`, it is told as well what is the same in all rows.
     """
 
-    def __init__(self, rows: Sequence[Any], shown: int, *, tells_same: bool = False) -> None:
-        missing = len(rows) - shown
-        sample = spread(rows, missing if missing <= EXACT else OUTLINED, shown)
-        self._is_estimate = len(sample) < missing
-        told = sorted(_summaries(_records(sample, rows[0])), key=_worth)
-        self._summaries = told if told and _worth(told[0]) < _NUMBERS else []  # these alone tell hardly anything
-        self._same = _same_in_all([*rows[:shown], *sample]) if tells_same else {}
+    rows: Sequence[Any]
+    shown: int
+    tells_same: bool = False
+
+    @cached_property
+    def _sample(self) -> Sequence[Any]:
+        missing = len(self.rows) - self.shown
+        return spread(self.rows, missing if missing <= EXACT else OUTLINED, self.shown)
+
+    @cached_property
+    def _summaries(self) -> list[tuple[str, Any]]:
+        told = sorted(_summaries(_records(self._sample, self.rows[0])), key=_worth)
+        return told if told and _worth(told[0]) < _NUMBERS else []  # these alone tell hardly anything
+
+    @cached_property
+    def _same(self) -> dict[str, Any]:
+        return _same_in_all([*self.rows[: self.shown], *self._sample]) if self.tells_same else {}
 
     def within(self, room: int, count: Callable[[str], int]) -> dict[str, Any]:
         """As much of it as takes at most so many tokens."""
-        start = {ESTIMATE: True} if self._is_estimate else {}
+        start = {ESTIMATE: True} if len(self._sample) < len(self.rows) - self.shown else {}
         told = _take(self._summaries, start, room, count)
         told = told if told.keys() - start.keys() else {}
         spent = count(dumps(told).decode()) if told else 0
