@@ -222,3 +222,18 @@ async def test_a_page_says_which_part_it_is_and_ends_where_a_reader_would_stop(c
     assert f"aerogram: {first + 1} to {asked['offset']} of {len(TEXT)} characters; more: " in second.content[0].text
     assert TEXT[first:].startswith(text) and (TEXT[asked["offset"] - 1].isspace() or TEXT[asked["offset"]].isspace())
     assert f"beyond the end: there are {len(TEXT)}" in beyond.content[0].text
+
+
+@FRAMEWORKS
+async def test_the_end_of_a_long_text_is_one_call_away(client_of):
+    async with client_of(budget=600) as client:
+        cut = await client.call_tool("typed", {})
+        _, asked = parts(cut)
+        last = int(re.search(r"; the end: offset=(-\d+)\Z", cut.content[0].text)[1])
+        found = await client.call_tool("retrieve", {**asked, "offset": last})
+        more = arguments((await client.call_tool("rows", {})).content[0].text)
+        rows = await client.call_tool("retrieve", {**more, "offset": -2})
+        all_rows = await client.call_tool("retrieve", {**more, "offset": -1_000, "fields": ["id"], "page_size": 2})
+    assert found.content[0].text == TEXT[last:]
+    assert [row["id"] for row in json.loads(rows.content[0].text)] == [298, 299]
+    assert all_rows.content[0].text.startswith('[{"id":0},{"id":1}]')

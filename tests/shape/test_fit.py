@@ -246,9 +246,29 @@ def test_a_text_keeps_its_beginning_and_its_other_headings_are_told() -> None:
     assert text.startswith(fitted.data)
     assert text[count - 1] == "."
     assert fitted.notices[-1].message.startswith(f"{count} of {len(text)} characters shown (")
-    assert fitted.notices[-1].message.endswith(f"', offset={count})")
+    assert fitted.notices[-1].message.endswith(f"', offset={count}); the end: offset=-2000")
     assert "Part 12" in ((fitted.extra or {}).get("left_out") or {}).get("headings", ["Part 12"])
     assert dict(leftovers)["data"].value() == text
+
+
+def test_entries_of_a_text_are_counted_and_not_their_lines() -> None:
+    commits = "\n\n".join(f"Commit: {n * 7919:x}\nAuthor: Ann\nMessage: Change {n}" for n in range(90))
+    records = "\n\n".join(f"{n}. row\nid: {n}\nnote: {WORDS}" for n in range(1, 91)) + "\n\nResult: 90 rows"
+    prose = "\n\n".join(f"Part {n}\nIt is {WORDS}\nid: {n}" if n % 3 else f"Then {WORDS}" for n in range(90))
+    for text, word in ((commits, "of 90 entries"), (records, "of 90 entries"), (prose, "lines)")):
+        fitted, _, _ = fitted_rows(text, 400)
+        assert word in fitted.notices[-1].message
+    shown = fitted_rows(commits, 400)[0]
+    assert f"({shown.data.count('Commit: ')} of 90 entries)" in shown.notices[-1].message
+
+
+def test_a_range_of_numbers_is_told_beside_something_else_alone() -> None:
+    rows = [{"id": n, "total": n * 1.25, "note": f"{n} {WORDS}"} for n in range(300)]
+    fitted, _, _ = fitted_rows(rows, 700)
+    assert "left_out" not in (fitted.extra or {})
+    states = [{**row, "state": "open" if row["id"] % 3 else "done"} for row in rows]
+    fitted, _, _ = fitted_rows(states, 700)
+    assert list((fitted.extra or {})["left_out"]) == ["state", "total"]
 
 
 # What is said where nothing can be kept

@@ -621,7 +621,7 @@ class Service:
         as_text: Annotated[bool, Field(description="As one text")] = False,
         cursor: Annotated[str | None, Field(description="From the last reply")] = None,
         page_size: Annotated[int | None, Field(description="Items per page")] = None,
-        offset: Annotated[int, Field(description="How many to skip")] = 0,
+        offset: Annotated[int, Field(description="How many to skip; -9: the last 9")] = 0,
         query: Query = None,
     ) -> ResumablePage:
         """Get back what a reply left out, by the hash or the ids that it names."""

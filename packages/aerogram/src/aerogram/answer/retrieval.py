@@ -58,10 +58,8 @@ class Retrieval:
     def __post_init__(self) -> None:
         if self.response_mode not in MODES:
             allowed_mode(self.response_mode)  # which says what there is
-        if isinstance(self.offset, bool) or not isinstance(self.offset, int) or self.offset < 0:
-            raise ValidationFailed(
-                "offset is a whole number from 0 on", remediation="Use the offset that a reply names"
-            )
+        if isinstance(self.offset, bool) or not isinstance(self.offset, int):
+            raise ValidationFailed("offset is a whole number", remediation="Use the offset that a reply names")
         if self.hash is None and not self.ids:
             raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
         if self.query is not None and (self.hash is None or self.ids or self.as_text):
@@ -91,7 +89,8 @@ class Retrieval:
                 f"offset={self.offset} is beyond the end: there are {total}",
                 remediation=f"Use an offset from 0 to {total - 1}" if total else "Leave the offset out",
             )
-        offset = self.offset if self.cursor is None else found.offset
+        own = self.offset if self.offset >= 0 else max(total + self.offset, 0)  # or so many before the end
+        offset = own if self.cursor is None else found.offset
         return replace(found, offset=offset, size=found.size if self.page_size is not None else max(total, 1))
 
 

@@ -358,6 +358,8 @@ ESTIMATE: Final = "estimate"
 SAME: Final = "same_in_all"
 _MEMBER: Final = 6
 """What a member costs besides what is in it, in tokens."""
+_NUMBERS: Final = 3
+"""What a range of numbers is worth: it is told beside something else."""
 _LONGEST: Final = 40
 _LOOKED_AT: Final = 200
 _MOST_COLUMNS: Final = 40
@@ -386,7 +388,8 @@ class Outline:
 
     @cached_property
     def _summaries(self) -> list[tuple[str, Any]]:
-        return sorted(_summaries(_records(self._sample, self.rows[0])), key=_worth)
+        told = sorted(_summaries(_records(self._sample, self.rows[0])), key=_worth)
+        return told if told and _worth(told[0]) < _NUMBERS else []  # these alone tell hardly anything
 
     @cached_property
     def _same(self) -> dict[str, Any]:
@@ -404,7 +407,8 @@ class Outline:
 
 def tells_something(rows: Sequence[Any], first: Any, room: int, count: Callable[[str], int]) -> bool:
     """Whether an outline of some rows has anything for which there is room."""
-    return any(count(dumps({name: told}).decode()) <= room for name, told in _summaries(_records(rows, first)))
+    told = (one for one in _summaries(_records(rows, first)) if _worth(one) < _NUMBERS)
+    return any(count(dumps({name: summary}).decode()) <= room for name, summary in told)
 
 
 def _take(
@@ -463,7 +467,7 @@ def _worth(summary: tuple[str, Any]) -> int:
     name, told = summary
     if isinstance(told, dict):
         return 0 if is_state(name) else 2
-    return 1 if isinstance(told[0], str) else 3
+    return 1 if isinstance(told[0], str) else _NUMBERS
 
 
 def _same_in_all(rows: Sequence[Any]) -> dict[str, Any]:

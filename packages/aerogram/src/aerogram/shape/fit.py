@@ -51,7 +51,7 @@ from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import Rows, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
-from aerogram.shape.text import clip, page_end, reading_end
+from aerogram.shape.text import clip, find_entry_mark, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = [
@@ -89,6 +89,8 @@ OUTLINE_FRAME: Final = 40
 """An outline takes at most so many times what it says, as where it is sent in two channels, and so much besides."""
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
+PAGES_BEFORE_END: Final = 3
+"""Where a text has more of what is shown than so many times, the way to its end is told as well."""
 MANY_ROWS: Final = 2_000
 """The hash of more rows than these is taken while rows are priced."""
 LITTLE: Final = 100
@@ -633,7 +635,8 @@ class _Fitting:
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
-        lines = text.count("\n") + (not text.endswith("\n"))
+        lines, mark = text.count("\n") + (not text.endswith("\n")), find_entry_mark(text)
+        entries = text.count(mark) if mark is not None else 0
         # data that it spells may be in the archive under the same hash
         as_text = True if self.archive and Content.of_text(text).spells_json else None
 
@@ -643,10 +646,14 @@ class _Fitting:
                 page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
                 return self._light.replace(**changes, page=page, **self._incomplete())
             words = f"{count} of {len(text)} characters shown"
-            if lines >= MANY_LINES:
+            if mark is not None:
+                words += f" ({text.count(mark, 0, count)} of {entries} entries)"
+            elif lines >= MANY_LINES:
                 words += f" ({len(text[:count].splitlines())} of {lines} lines)"
             place: dict[str, Any] = {"offset": count, "as_text": as_text}
-            return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", **place)
+            last = _round_down(count * 0.8) if count * PAGES_BEFORE_END < len(text) else 0
+            end = f"; the end: offset=-{last}" if last else ""
+            return self._say(changes, "partial", words, {}, end, keeps=self.archive, how="more", **place)
 
         count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
         count = page_end(text, count) if self.resume is not None else reading_end(text, count)
@@ -1011,6 +1018,12 @@ def _name_envelope(said: Fidelity | None, archived: Content) -> Fidelity:
     """What is said of the fidelity, with the name of the part of the envelope that was archived."""
     before = said or Fidelity("partial")
     return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
+
+
+def _round_down(number: float) -> int:
+    """A number with its first digit alone; what is less than a hundred is nothing."""
+    unit = 10 ** (len(str(int(number))) - 1)
+    return int(number) // unit * unit if unit > 10 else 0  # noqa: PLR2004 - hundreds and more
 
 
 def _describe_cuts(cuts: Sequence[Cut]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from aerogram.sanitize import FENCED
 
-__all__ = ["clip", "page_end", "reading_end", "shown_before", "whole_characters"]
+__all__ = ["clip", "find_entry_mark", "page_end", "reading_end", "shown_before", "whole_characters"]
 
 ELLIPSIS: Final = "…"
 _COMBINING: Final = "\u0300"
@@ -32,6 +32,12 @@ _HEADING: Final = re.compile(r"\s+#{1,6} [^\n]*\s*$")
 _MARK: Final = re.compile(rf"{ELLIPSIS} \[\+\d+ chars\]\Z")
 _SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
 _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
+
+
+LOOKED_AT: Final = 8_000
+FEWEST_ENTRIES: Final = 4
+_ENTRY: Final = re.compile(r"(?P<first>\S+)[^\n]*\n(?P<second>[^\W\d]\S*)")
+_DIGITS: Final = re.compile(r"\d+")
 
 
 def _extends(character: str) -> bool:
@@ -113,6 +119,20 @@ def page_end(text: str, at: int) -> int:
     cut = whole_characters(text, cut or _sensible_cut(text, at)) or at
     heading = _HEADING.search(text, max(cut - 200, 0), cut)
     return heading.start() if heading and heading.start() else cut
+
+
+def find_entry_mark(text: str) -> str | None:
+    """What stands once in each entry of a text that is made of them, blank lines between, such as a log of commits.
+
+    Their first lines begin with the same word, numbers aside, and so do their second ones: by these they are counted.
+    """
+    parts = [one.strip("\n") for one in text[:LOOKED_AT].split("\n\n")[1:-1]]
+    heads = [_ENTRY.match(one) for one in parts if one]
+    if len(heads) < FEWEST_ENTRIES or not all(heads):
+        return None
+    marks = {(_DIGITS.sub("0", found["first"]), found["second"]) for found in heads if found is not None}
+    mark = f"\n{next(iter(marks))[1]}"
+    return mark if len(marks) == 1 and all(one.count(mark) == 1 for one in parts if one) else None
 
 
 def shown_before(shown: str) -> int | None:
