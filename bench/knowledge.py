@@ -33,7 +33,7 @@ class Timed:
 
     def __init__(self):
         self.inner = default_embedder()
-        self.name, self.dimensions, self.known = self.inner.name, self.inner.dimensions, self.inner.coverage
+        self.name, self.dimensions, self.coverage = self.inner.name, self.inner.dimensions, self.inner.coverage
         self.spent = 0.0
 
     def embed(self, texts):
