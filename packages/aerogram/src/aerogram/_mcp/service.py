@@ -619,12 +619,12 @@ class Service:
         response_mode: Annotated[Mode, Field(description="Detail")] = "full",
         fields: Annotated[list[str] | None, Field(description="Only these")] = None,
         as_text: Annotated[bool, Field(description="As one text")] = False,
-        cursor: Annotated[str | None, Field(description="From the last reply")] = None,
+        cursor: Annotated[str | None, Field(description="From the reply")] = None,
         page_size: Annotated[int | None, Field(description="Items per page")] = None,
-        offset: Annotated[int, Field(description="How many to skip; -9: the last 9")] = 0,
+        offset: Annotated[int, Field(description="Items to skip; -9: last 9")] = 0,
         query: Query = None,
     ) -> ResumablePage:
-        """Get back what a reply left out, by the hash or the ids that it names."""
+        """Get back what a reply left out, by the hash or ids it names."""
         wanted = list(map(str, ids or ()))  # as replies show them, some of them as numbers
         asked = Retrieval(hash, wanted, path, response_mode, fields or (), as_text, cursor, page_size, offset, query)
         return await retrieve_for(CURRENT.get(), asked)
