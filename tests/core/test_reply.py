@@ -134,7 +134,7 @@ def test_completion_fills_what_is_missing_and_keeps_what_is_said():
     now = dt.datetime(2026, 11, 15, 6, 0, tzinfo=dt.UTC)
     reply = Reply.ok([1], operation="search", telemetry=Telemetry(cache_hit=True))
     done = reply.complete(operation="other", duration_ms=2.5, tokens_estimated=9, now=now)
-    assert (done.operation, done.timestamp) == ("search", "2026-11-15T06:00:00.000Z")
+    assert (done.operation, done.timestamp) == ("search", "2026-11-15T06:00:00Z")
     assert done.telemetry == Telemetry(2.5, cache_hit=True, tokens_estimated=9, billable_units=1)
     assert accept_request_id(done.request_id)
 

@@ -188,9 +188,10 @@ def test_a_reader_does_not_outlive_the_one_who_started_it(with_what, tmp_path):
 
 def test_ctrl_c_ends_readers_without_a_trace(tmp_path):
     mark = tmp_path / "begun"
+    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)"  # tests may run in the background
     lines = SLEEP.replace("; ", "\n    ").format(work=WORK.format(mark=str(mark)))
     with subprocess.Popen(
-        [sys.executable, "-c", f"try:\n    {lines}\nexcept KeyboardInterrupt: pass"],
+        [sys.executable, "-c", f"{heard}\ntry:\n    {lines}\nexcept KeyboardInterrupt: pass"],
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as program:
