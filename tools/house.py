@@ -29,7 +29,7 @@ NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 PARTICIPLES = re.compile(
     r"_*(told|said|heard|kept|spoken|held|shown|given|taken|made|sent|seen|gone|meant|written|chosen|drawn|known|found"
     r"|brought|left|(?!embed|exceed|proceed|seed|feed|need|speed)[a-z]{2,}ed)"
-    r"(_(apart|as|at|beside|by|for|from|in|inside|of|on|out|to|with)\w*)?"
+    r"(_(apart|as|at|beside|by|for|from|in|inside|of|on|out|to|with)(_\w+)?)?"
 )
 
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from aerogram.digest.terms import MARKS, fold, stopwords
 from aerogram_knowledge.documents.language import FALLBACK, stem_all
 
-__all__ = ["QueryTerm", "index_terms", "is_word", "query_terms", "quoted", "rarity"]
+__all__ = ["QueryTerm", "find_phrases", "index_terms", "is_word", "query_terms", "rarity"]
 
 MOST_TERMS: Final = 48
 """A query is a question, not a document: what comes after so many terms is not looked for."""
@@ -74,7 +74,7 @@ def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Quer
     return list(found.values())[:MOST_TERMS]
 
 
-def quoted(query: str) -> list[str]:
+def find_phrases(query: str) -> list[str]:
     """The phrases between quotation marks in a query, folded; one without any letter is none."""
     phrases = (" ".join(fold(one).split()) for one in _QUOTED.findall(unicodedata.normalize("NFC", query)))
     return [one for one in phrases if any(map(str.isalnum, one))]

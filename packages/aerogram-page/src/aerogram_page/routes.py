@@ -100,7 +100,7 @@ def page_routes(host: Host) -> list[Route]:
         ("POST", f"{API}/copy", handlers.copy),
         ("GET", f"{API}/live", handlers.live),
         ("GET", f"{API}/calls/{{number:int}}", handlers.call),
-        ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.left_out),
+        ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.recover),
     ]
     return [
         Route(path, _Endpoint(handler), methods=[method], include_in_schema=False) for method, path, handler in table
@@ -207,7 +207,7 @@ class _PageHandlers:
         """One call of a wrapped server, whole."""
         return _json(self._calls(request).show(request.path_params["number"]))
 
-    async def left_out(self, request: Request) -> Response:
+    async def recover(self, request: Request) -> Response:
         """What was left out of the answer to a call."""
         given = request.path_params
         return _json(await self._calls(request).recover(given["number"], given["hash"]))

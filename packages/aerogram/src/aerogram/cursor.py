@@ -100,8 +100,8 @@ def dearest(cursor: str, total: int | None = None) -> str:
         return cursor
     farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
     if cursor.startswith("eyJ"):
-        return farthest.documented(proof=_repeat(_DEAR_PROOF, len(farthest.proof(least=LONG_NUMBERS)) + UNLUCKY))
-    return _repeat(_DEAR, len(farthest.short()))
+        return farthest.render_documented(proof=_repeat(_DEAR_PROOF, len(farthest.proof(least=LONG_NUMBERS)) + UNLUCKY))
+    return _repeat(_DEAR, len(farthest.render_short()))
 
 
 def _repeat(text: str, length: int) -> str:
@@ -301,7 +301,7 @@ class Cursors:
             position.seen,
         )
         signed = body._replace(signature=_signature(key, body, principal))
-        cursor = signed.documented() if documented else signed.short()
+        cursor = signed.render_documented() if documented else signed.render_short()
         if len(cursor) > MAX_CURSOR_LENGTH:
             raise ContractError(f"a key is too long: the cursor has more than {MAX_CURSOR_LENGTH} characters", "/pos")
         return cursor
@@ -404,7 +404,7 @@ class _Body(NamedTuple):
     seen: int = 1
     signature: bytes = b""
 
-    def short(self) -> str:
+    def render_short(self) -> str:
         """The cursor as few bytes in base64."""
         has_key = _HAS_KEY if self.key is not None else 0
         head = _HEAD.pack(
@@ -426,7 +426,7 @@ class _Body(NamedTuple):
         numbers = _pack_numbers(self.key)
         return base64.urlsafe_b64encode(proof + (numbers and numbers.ljust(least))).decode().rstrip("=")
 
-    def documented(self, proof: str | None = None) -> str:
+    def render_documented(self, proof: str | None = None) -> str:
         """The cursor as JSON in base64; what grows in the course of a walk stands at its end."""
         body: dict[str, Any] = {"query_hash": proof or self.proof(), "response_mode": self.mode, "offset": self.offset}
         if self.key is not None and not _pack_numbers(self.key):

@@ -316,12 +316,12 @@ async def _admit(request: Request) -> None:
 def _watch(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:
     """The handler, whose answer no cache keeps if it has set a status or headers: they would not come again."""
 
-    async def watched() -> Any:
+    async def answer() -> Any:
         before = response.status_code, list(response.headers.raw)
         value = await run()
         return value if (response.status_code, response.headers.raw) == before else Uncacheable(value)
 
-    return watched
+    return answer
 
 
 def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tuple[Exchange | None, Response]]:

@@ -129,7 +129,7 @@ def surround(
     for name in (versions.legacy, versions.current, versions.problem):
         dialect_named(name)
     control_names(versions.controls)
-    versions = versions.spoken_as(contract.speaker)
+    versions = versions.with_dialect(contract.speaker)
     contract.insist_on_room(dialect_named(versions.current))
     if content is not None and contract.archive is not None:
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
@@ -148,7 +148,7 @@ def surround(
             entry.hook(has_limits)
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
-            part.exception_handlers.setdefault(ReplyError, _declared)
+            part.exception_handlers.setdefault(ReplyError, _answer_declared)
         inside = build()
         if service.clean is not None:
             inside = SanitizingMiddleware(inside, service.clean, contract.forms.max_bytes)
@@ -182,7 +182,7 @@ def _has_layer(app: Starlette) -> bool:
     return hasattr(app.state, "aerogram")
 
 
-async def _declared(request: Request, error: Exception) -> Response:
+async def _answer_declared(request: Request, error: Exception) -> Response:
     """A declared error is an answer like any other."""
     return Answer(request.scope[EXCHANGE], error, status=getattr(error, "status", None))
 
@@ -316,7 +316,7 @@ def _put_hook(route: Route, holder: Any) -> bool:
     hook = _Hook(route)
     if inspect.isclass(route.endpoint):
         return holder.app is route.endpoint and replace_app(holder, _hooked_class(route.endpoint, hook))
-    made = request_response(functools.partial(hook.answer, awaited(route.endpoint)))  # type: ignore[arg-type]
+    made = request_response(functools.partial(hook.answer, make_async(route.endpoint)))  # type: ignore[arg-type]
     setattr(made, _HOOKED, True)
     return put_inside(holder, made)
 
@@ -333,14 +333,14 @@ def _is_handler(endpoint: Any) -> bool:
 def _hooked_class(endpoint: type[HTTPEndpoint], hook: _Hook) -> type[HTTPEndpoint]:
     """A class whose methods are hooked."""
 
-    def hooked(name: str) -> Callable[..., Any]:
+    def hook_method(name: str) -> Callable[..., Any]:
         @functools.wraps(getattr(endpoint, name))
         async def answer(self: HTTPEndpoint, request: Request) -> App:
-            return await hook.answer(awaited(getattr(super(made, self), name)), request)
+            return await hook.answer(make_async(getattr(super(made, self), name)), request)
 
         return answer
 
-    methods = {name: hooked(name) for name in _METHODS if getattr(endpoint, name, None) is not None}
+    methods = {name: hook_method(name) for name in _METHODS if getattr(endpoint, name, None) is not None}
     made = type(endpoint.__name__, (endpoint,), {**methods, _HOOKED: True})
     return made
 
@@ -375,7 +375,7 @@ class _Hook:
         return _response_to(exchange, value, request)
 
 
-def awaited(handler: Callable[..., Any]) -> Handler:
+def make_async(handler: Callable[..., Any]) -> Handler:
     """A handler to be awaited; a plain function runs in a thread."""
     return handler if is_async(handler) else functools.partial(run_in_threadpool, handler)
 

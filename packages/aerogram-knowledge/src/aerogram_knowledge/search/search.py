@@ -22,7 +22,7 @@ from aerogram.shape.pages import Window
 from aerogram_knowledge.documents.language import languages_of_other_scripts
 from aerogram_knowledge.embedders import Embedder, quantise
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.lexicon import QueryTerm, is_word, query_terms, quoted
+from aerogram_knowledge.lexicon import QueryTerm, find_phrases, is_word, query_terms
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.search import feedback
 from aerogram_knowledge.search.copies import Copies, repetitions
@@ -197,7 +197,7 @@ class IndexSearch:
         terms = query_terms(query, self.store.languages())
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.coverage(query) if vector is not None else 0.0
-        chunks, copies = self._known_of(generation)
+        chunks, copies = self._read_generation(generation)
         depth = _depth(len(terms), chunks)
         found = self.store.candidates(terms, vector, filters, *depth)
         said: dict[str, Any] = {}
@@ -205,10 +205,10 @@ class IndexSearch:
             said["words"] = self._listen(terms, found, copies, filters, depth)
             # fewer than are asked for are all that the filters leave
             among = chunks if len(found.ids) >= depth.meaning else len(found.ids)
-            clear = self._known(terms, found) if known < 1 else 1.0
+            clear = self._share_known(terms, found) if known < 1 else 1.0
             said["trust"] = trust_in_meaning(found, clear, among) if known else 0.0
         ranked = fuse(found, known, method, **said)
-        held = self._holders(quoted(query), ranked)
+        held = self._holders(find_phrases(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked
         ranked = ranked.at(copies.first_places(ranked.ids))
         return self._lower_repetitions(self._lessen_other_scripts(query, ranked) if method == "hybrid" else ranked)
@@ -257,7 +257,7 @@ class IndexSearch:
         places = np.minimum(np.searchsorted(again.ids, found.ids), max(0, len(again.ids) - 1))
         return np.where(again.ids[places] == found.ids, again.words[places], np.float32(0)) if len(again.ids) else None
 
-    def _known(self, terms: Sequence[QueryTerm], found: Candidates) -> float:
+    def _share_known(self, terms: Sequence[QueryTerm], found: Candidates) -> float:
         """The share of a query, by what its words are worth, besides what the index knows and the embedder does not."""
         unknown = frozenset(found.unknown)
         strange = sum(
@@ -277,7 +277,7 @@ class IndexSearch:
         patterns = [re.compile(_whole(phrase)) for phrase in phrases]
         return [one for one, text in texts.items() if all(pattern.search(text) for pattern in patterns)]
 
-    def _known_of(self, generation: int) -> tuple[int, Copies]:
+    def _read_generation(self, generation: int) -> tuple[int, Copies]:
         """How many chunks there are, and which are copies of each other; looked up once for every generation."""
         if self._counted[0] != generation:
             self._counted = (generation, self.store.count(Filters()), Copies(self.store.copies()))

@@ -250,7 +250,7 @@ class Versions:
         """The same with one more route that has both envelopes."""
         return self if self.migrated == "all" else replace(self, migrated=frozenset({*self.migrated, path}))
 
-    def spoken_as(self, own: Dialect) -> Versions:
+    def with_dialect(self, own: Dialect) -> Versions:
         """The same in the very dialect of a contract, which may have settings, where it is one of these."""
         names = ("legacy", "current", "problem")
         same = {name: own for name in names if getattr(self, name) == own.name}

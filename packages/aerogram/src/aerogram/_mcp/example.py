@@ -76,11 +76,11 @@ def _of_type(part: Mapping[str, Any], schema: Mapping[str, Any], name: str, dept
     if kind == "boolean":
         return True
     if kind in ("array", "object"):
-        return _filled(part, schema, name, depth)
+        return _fill(part, schema, name, depth)
     return "…" if kind is None and depth == 0 else _UNKNOWN
 
 
-def _filled(part: Mapping[str, Any], schema: Mapping[str, Any], name: str, depth: int) -> Any:
+def _fill(part: Mapping[str, Any], schema: Mapping[str, Any], name: str, depth: int) -> Any:
     """A list with as few items, or an object with as few members, as a schema takes."""
     if part.get("type") != "object" and "properties" not in part:
         item = _example(part.get("items", {}), schema, name, depth + 1)

@@ -72,7 +72,7 @@ from aerogram.reply import (
     new_request_id,
 )
 from aerogram.sanitize import sanitize
-from aerogram.shape.citing import RECORD, ROWS, cited, located, moved, resolved
+from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citations, move_citations, trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
 from aerogram.shape.fit import fit as fit_reply
@@ -310,7 +310,7 @@ async def finish(call: Call, draft: ReplyDraft) -> ReplyDraft:
 async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
     try:
         if draft.reply.citations:
-            draft = draft._replace(reply=resolved(located(draft.reply)))
+            draft = draft._replace(reply=check_citations(locate_citations(draft.reply)))
         if call.contract.only_completes and call.is_plain:
             return complete(call, draft)
         await bill(call, draft)
@@ -617,7 +617,7 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
     place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
-    told = moved(reply, place, window.offset, len(shown.data)) if reply.citations else reply
+    told = move_citations(reply, place, window.offset, len(shown.data)) if reply.citations else reply
     ahead = None if call.cursor is not None else lambda: rows.items
     return draft._replace(reply=told.replace(**said), resume=found.resume, ahead=ahead, rows=rows, source=None)
 
@@ -689,7 +689,7 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
     # a clock that did not advance is not zero work
     elapsed = max(round(elapsed), 1) if contract.speaker.has_whole_durations else round(elapsed, 3)
     if len(reply.__dict__) > 1:  # it says more than its data
-        reply = cited(reply, reply.data) if reply.citations else reply
+        reply = trim_citations(reply, reply.data) if reply.citations else reply
         reply = _with_id_and_duration(call, reply, elapsed)
     if reply.client_tag is None and call.client_tag is not None:
         reply = reply.replace(client_tag=call.client_tag)

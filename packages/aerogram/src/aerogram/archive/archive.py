@@ -541,7 +541,7 @@ def _not_found(hash: str, reason: str | None) -> NotFound:
 def _record_of(content: Content, end: float) -> dict[str, Any]:
     if content.kind == "bytes":
         return {"kind": "bytes", "body": base64.b64encode(content.body).decode(), "expires_at": end}
-    return {"kind": content.kind, "body": content.written.decode(), "expires_at": end}
+    return {"kind": content.kind, "body": content.stored_body.decode(), "expires_at": end}
 
 
 def _verify(record: dict[str, Any], digest: str) -> tuple[Content, float]:

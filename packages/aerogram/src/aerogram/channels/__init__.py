@@ -418,8 +418,8 @@ class Payload:
         text = data if isinstance(data, str) else self._spell(data)
         if isinstance(data, str) or self.is_text:  # it says itself what it lacks, in whichever channel it is read
             told = text if account is None else f"{text}\n\n{account.lines}"
-            return Channels(told, self._boxed(told if self.is_text or self.is_boxed else data))
-        structured = self._boxed(data) if self.has_schema else data if isinstance(data, dict) else None
+            return Channels(told, self._box(told if self.is_text or self.is_boxed else data))
+        structured = self._box(data) if self.has_schema else data if isinstance(data, dict) else None
         if account is None:
             return Channels(text, structured)
         if isinstance(structured, dict) and ACCOUNT not in structured and not self.is_closed:
@@ -429,7 +429,7 @@ class Payload:
     def _spell(self, data: Any) -> str:
         return dumps(data).decode() if self.spell is None else self.spell(data)
 
-    def _boxed(self, data: Any) -> Any:
+    def _box(self, data: Any) -> Any:
         """Structured content, where a schema promises some."""
         return None if not self.has_schema else {self.box: data} if self.is_boxed else data
 

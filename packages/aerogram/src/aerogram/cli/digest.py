@@ -122,7 +122,7 @@ def _first_unfound(outcome: Verification) -> str:
 
 def _entry(said: Any, source: Path | None) -> Any:
     """The digest that is meant: the body itself, or the one among several sources that has the file's name."""
-    listed = _listed(said)
+    listed = _find_sources(said)
     if listed is None:
         return said
     digests = [entry for entry in listed if isinstance(entry, dict)]
@@ -133,7 +133,7 @@ def _entry(said: Any, source: Path | None) -> Any:
     return found[0]
 
 
-def _listed(said: Any) -> list[Any] | None:
+def _find_sources(said: Any) -> list[Any] | None:
     """The sources that a body lists, wherever its envelope has them: in any dialect, or in the result of a tool."""
     if isinstance(said, dict) and "evidence_snippets" in said:
         return None

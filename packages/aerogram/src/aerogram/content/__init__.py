@@ -167,7 +167,7 @@ class Content:
         return len(self.body)
 
     @property
-    def written(self) -> bytes:
+    def stored_body(self) -> bytes:
         """The body as it is kept: JSON with its keys in the order of its author, which is as long as the canonical."""
         return self.body if self.source is None else dumps(self.source)
 
@@ -184,5 +184,5 @@ class Content:
     def value(self) -> Any:
         """The JSON value, the text, or the bytes."""
         if self.kind == "json":
-            return read_json(self.written)
+            return read_json(self.stored_body)
         return self.body.decode() if self.kind == "text" else self.body

@@ -39,9 +39,9 @@ def remember(made: Any, target: Dialect, source: Dialect, body: Any, back: Any) 
 def put_back(body: Any, origin: Mapping[str, Any]) -> Any:
     """A body with what the one had that it came from, and without what that had not; its payload is not copied."""
     for pointer in origin.get("drop", ()):
-        body = _changed(body, steps_of(pointer), _NOTHING)
+        body = _replace_at(body, steps_of(pointer), _NOTHING)
     for pointer, value in origin.get("set", {}).items():
-        body = _changed(body, steps_of(pointer), value)
+        body = _replace_at(body, steps_of(pointer), value)
     return body
 
 
@@ -64,7 +64,7 @@ def _differences(made: Any, wanted: Any, place: tuple[object, ...]) -> Iterator[
         yield pointer_of(place), wanted
 
 
-def _changed(value: Any, steps: list[str], put: Any) -> Any:
+def _replace_at(value: Any, steps: list[str], put: Any) -> Any:
     """The same value with something else at a place; what is not there stays away."""
     if not steps:
         return value if put is _NOTHING else put
@@ -72,9 +72,9 @@ def _changed(value: Any, steps: list[str], put: Any) -> Any:
     if isinstance(value, list):
         if not first.isdecimal() or int(first) >= len(value):
             return value
-        return [_changed(one, rest, put) if number == int(first) else one for number, one in enumerate(value)]
+        return [_replace_at(one, rest, put) if number == int(first) else one for number, one in enumerate(value)]
     if not isinstance(value, dict) or (rest and first not in value):
         return value
     if not rest and put is _NOTHING:
         return {name: one for name, one in value.items() if name != first}
-    return {**value, first: _changed(value.get(first), rest, put)}
+    return {**value, first: _replace_at(value.get(first), rest, put)}

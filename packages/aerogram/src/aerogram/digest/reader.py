@@ -407,7 +407,7 @@ class _Bounds:
         if math.isfinite(seconds):
             used = resource.getrusage(resource.RUSAGE_SELF)
             self._limit(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + seconds + 2 * GRACE))
-        held = _held()
+        held = _measure_memory()
         if held is not None:
             self._baseline = self._baseline or held
             self._limit(resource.RLIMIT_DATA, self._baseline + memory)
@@ -419,7 +419,7 @@ class _Bounds:
 
     def are_roomy(self, memory: int) -> bool:
         """Whether this process has given back most of what it took."""
-        held = _held()
+        held = _measure_memory()
         return held is None or self._baseline is None or held - self._baseline < memory // 4
 
     def _limit(self, kind: int, most: int) -> None:
@@ -427,7 +427,7 @@ class _Bounds:
         self._resource.setrlimit(kind, (most if highest < 0 else min(most, highest), highest))
 
 
-def _held() -> int | None:
+def _measure_memory() -> int | None:
     """The bytes of memory that this process can write to and shares with nobody, where the system says."""
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123  # for each document: a path would cost more

@@ -135,11 +135,11 @@ def install(
 
 def _tool(method: Callable[..., Any], service: Service, name: str) -> Tool:
     """A tool of our own: a method of a service."""
-    return _parsed(method).model_copy(deep=True, update={"fn": MethodType(method, service), "name": name})
+    return _parse_method(method).model_copy(deep=True, update={"fn": MethodType(method, service), "name": name})
 
 
 @cache
-def _parsed(method: Callable[..., Any]) -> Tool:
+def _parse_method(method: Callable[..., Any]) -> Tool:
     """What FastMCP finds out about a method, which is most of the work of an installation and the same for all."""
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return Tool.from_function(MethodType(method, object()), output_schema=None, annotations=hints)

@@ -267,11 +267,11 @@ def _listening(component: Component, *methods: str) -> Component:
     if not any(isinstance(one, Hearing) for one in server.transforms):
         server.add_transform(Hearing(server))
     copy = component.model_copy(update={})
-    vars(copy).update({name: _listened(server, getattr(component, name)) for name in methods})
+    vars(copy).update({name: _wrap_run(server, getattr(component, name)) for name in methods})
     return copy
 
 
-def _listened(server: FastMCP[Any] | None, call: Run) -> Run:
+def _wrap_run(server: FastMCP[Any] | None, call: Run) -> Run:
     async def run(*given: Any) -> Any:
         token = LISTENED_TO.set(server)
         try:
@@ -298,18 +298,18 @@ class Hearing(Transform):
     async def get_resource(self, uri: str, call_next: Any, *, version: Any = None) -> Resource | None:
         """A resource that tells whoever is listening."""
         resource: Resource | None = await call_next(uri, version=version)
-        return self._told(resource, uri) if resource is not None and self._is_heard else resource
+        return self._wrap_read(resource, uri) if resource is not None and self._is_heard else resource
 
     async def get_resource_template(self, uri: str, call_next: Any, *, version: Any = None) -> ResourceTemplate | None:
         """A template for resources that tell whoever is listening."""
         template: ResourceTemplate | None = await call_next(uri, version=version)
-        return self._told(template, uri) if template is not None and self._is_heard else template
+        return self._wrap_read(template, uri) if template is not None and self._is_heard else template
 
     @property
     def _is_heard(self) -> bool:
         return LISTENED_TO.get() is self._server
 
-    def _told(self, component: Any, uri: str) -> Any:
+    def _wrap_read(self, component: Any, uri: str) -> Any:
         own, copy = giving_own_contents(component), component.model_copy(update={})
 
         async def read(*given: Any) -> Any:
@@ -331,7 +331,7 @@ def _meaning(server: FastMCP[Any], call: Run, words: str, component: Any, passes
 
     async def run(*given: Any) -> Any:
         try:
-            return await _listened(None, call)(*given)
+            return await _wrap_run(None, call)(*given)
         except Exception as error:
             if isinstance(error, FastMCPError) or passes(error):
                 raise

@@ -126,10 +126,10 @@ def _clean(found: Any, steps: Sequence[Step]) -> Any:
 
 def unreadable(problem: Problem, uri: str) -> MCPError:
     """The protocol error for a resource that cannot be read."""
-    return MCPError(**resource_error(problem, _asked_for(uri)))
+    return MCPError(**resource_error(problem, _find_asked_uri(uri)))
 
 
-def _asked_for(uri: str) -> str:
+def _find_asked_uri(uri: str) -> str:
     """The URI as the client has it, which where a server is mounted is not the one that the server has."""
     request = fastmcp_request_ctx.get()
     params = None if request is None else request._srctx.params
@@ -141,10 +141,10 @@ def _contents(component: Any, uri: str, value: Any) -> Read:
     """The contents of a resource, which of a reply are its data."""
     said = value.reply if isinstance(value, ResumablePage) else value
     if not isinstance(said, Reply):
-        return _written(component, uri, value)
+        return _write_contents(component, uri, value)
     if said.problem is not None:
         raise unreadable(said.problem, uri)
-    found, meta = _written(component, uri, said.data), meta_of(said, _ASIDE)
+    found, meta = _write_contents(component, uri, said.data), meta_of(said, _ASIDE)
     if not meta:
         return found
     if isinstance(found, _Read):
@@ -152,7 +152,7 @@ def _contents(component: Any, uri: str, value: Any) -> Read:
     return found.model_copy(update={"meta": {**(found.meta or {}), **meta}})
 
 
-def _written(component: Any, uri: str, value: Any) -> Read:
+def _write_contents(component: Any, uri: str, value: Any) -> Read:
     """The contents for a value; FastMCP's own way for the values that it gets right."""
     is_items = isinstance(value, list) and bool(value) and isinstance(value[0], ResourceContent)
     if isinstance(value, (str, Read, mcp_types.InputRequiredResult)) or is_items:
@@ -173,7 +173,7 @@ def archive_template(
 ) -> ResourceTemplate:
     """The archive as a resource template: what replies left out, here or elsewhere, and how long it may be kept."""
 
-    async def archived(hash: str) -> Any:
+    async def read_archived(hash: str) -> Any:
         uri = ARCHIVE_TEMPLATE.format(hash=hash)
         try:
             body, mime_type, ttl_ms = await service.read_archive(hash, principal())
@@ -185,5 +185,5 @@ def archive_template(
         return _Read(normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms).to_mcp(), uri)
 
     return ResourceTemplate.from_function(
-        archived, ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash"
+        read_archived, ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash"
     )

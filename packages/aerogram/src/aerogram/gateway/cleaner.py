@@ -101,7 +101,7 @@ class Cleaner:
 
     def _clean_members(self, members: Mapping[str, Any], spared: Collection[str] = ()) -> Message:
         """A part of a message: its own parts, and everything else in it as data, in the order that it had."""
-        kept = _KEPT.union(spared, _kept_of(members))
+        kept = _KEPT.union(spared, _find_spared(members))
         parts = _PARTS | {"data"} if members.get("code") == mcp_types.URL_ELICITATION_REQUIRED else _PARTS
         data = {name: value for name, value in members.items() if name not in kept and name not in parts}
         cleaned = iter(self._clean_data(data).items())
@@ -122,7 +122,7 @@ class Cleaner:
             return {}
 
 
-def _kept_of(members: Mapping[str, Any]) -> Collection[str]:
+def _find_spared(members: Mapping[str, Any]) -> Collection[str]:
     """What is sent as it is of one kind of part: what it asks for, where a person is to go, what is binary."""
     if members.get("resultType") == "input_required":
         return ("inputRequests",)

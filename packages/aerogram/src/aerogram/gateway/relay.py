@@ -661,7 +661,7 @@ class Relay:
         with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
             entry.clean = partial(self.tools.cleaner.clean_result, "tools/call")
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
-            entry.sent(result)
+            entry.settle_result(result)
         return result
 
     # Tasks
@@ -682,10 +682,10 @@ class Relay:
         return await self._fit_later(front, str(params.get("taskId")), found) if is_answer(found) else found
 
     async def _fit_later(self, front: Front, task: str, result: Message) -> Message:
-        async def found(_: Message) -> Message:
+        async def give(_: Message) -> Message:
             return result
 
-        made = await self._make_fit(front, self._tasks.get(task, "task"), {}, found)
+        made = await self._make_fit(front, self._tasks.get(task, "task"), {}, give)
         return made if front.is_modern else to_legacy("tools/call", made)
 
     async def _read_resource(self, front: Front, params: Message) -> Message:

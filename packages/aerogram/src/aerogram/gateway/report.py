@@ -55,13 +55,13 @@ class Entry:
     def watch(self, invoke: Callable[[Message], Awaitable[Message]]) -> Callable[[Message], Awaitable[Message]]:
         """The call to the server, whose result is looked at in passing."""
 
-        async def watched(given: Message) -> Message:
+        async def watch(given: Message) -> Message:
             self.got = await invoke(given)
             return self.got
 
-        return watched
+        return watch
 
-    def sent(self, result: Message) -> None:
+    def settle_result(self, result: Message) -> None:
         """What was answered; a question to the client is no answer yet."""
         self.result = result
         self.is_over = is_complete(result)
@@ -69,15 +69,15 @@ class Entry:
     @property
     def hashes(self) -> dict[str, str]:
         """What was left out of the answer, by its name: the hashes under which it is kept."""
-        found = self._said(_FIDELITY).get("archive_hashes")
+        found = self._read_meta(_FIDELITY).get("archive_hashes")
         return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
 
     @property
     def level(self) -> str:
         """How much of it the model reads, in a word."""
-        return str(self._said(_FIDELITY).get("level", "full"))
+        return str(self._read_meta(_FIDELITY).get("level", "full"))
 
-    def _said(self, name: str) -> Message:
+    def _read_meta(self, name: str) -> Message:
         """What the answer says under a name of ours, which a server may have written as well."""
         meta = (self.result or {}).get("_meta")
         found = meta.get(name) if isinstance(meta, dict) else None
@@ -92,7 +92,7 @@ class Entry:
         """Count the tokens, and see what went wrong."""
         self.after, self.is_exact = _tokens(self.result, counter)
         self.before = max(_tokens(self.got, counter)[0], self.after) if self.got is not None else self.after
-        code = self._said(PROBLEM).get("code")
+        code = self._read_meta(PROBLEM).get("code")
         self.code = self.code or (code if isinstance(code, str) else None)
 
 

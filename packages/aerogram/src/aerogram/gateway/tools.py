@@ -197,7 +197,7 @@ class Tools:
         if cache is None:
             return invoke
 
-        async def remembered(given: dict[str, Any]) -> Message:
+        async def invoke_or_remember(given: dict[str, Any]) -> Message:
             produced: list[Message] = []
 
             async def produce() -> Reply[Any]:
@@ -210,7 +210,7 @@ class Tools:
                 return dict(kept.data)
             return produced[0] if produced else await invoke(given)
 
-        return remembered
+        return invoke_or_remember
 
     async def _serve(
         self, profile: Profile, arguments: Mapping[str, Any], caller: Caller, handler: Any, convert: Any = None

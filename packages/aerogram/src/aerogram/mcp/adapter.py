@@ -197,7 +197,7 @@ class _Tools(ToolManager):
         return held[1]
 
     def _copy(self, tool: Tool, is_legacy: bool) -> Tool:
-        service, returns = self._service, _returned(tool.fn)
+        service, returns = self._service, _find_return_type(tool.fn)
         output = Output.of(returns, self._forms.registry) if self._normalizes else None
         profile = service.listing.profile(
             tool.name,
@@ -212,8 +212,8 @@ class _Tools(ToolManager):
             service.listing.listed_meta(tool.name, tool.meta),
         )
         copy = tool.model_copy(update={"parameters": inputs, "meta": meta})
-        parting = None if is_rows_of_any_length(returns) else self._parted
-        convert = functools.partial(self._converted, tool, output)
+        parting = None if is_rows_of_any_length(returns) else self._split_pair
+        convert = functools.partial(self._convert, tool, output)
 
         async def run(arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
             if not convert_result:
@@ -252,14 +252,14 @@ class _Tools(ToolManager):
         sent = await self._service.serve(profile, arguments, caller, handler, convert, _UNTOUCHED)
         return to_sdk(sent) if isinstance(sent, dict) else sent
 
-    def _parted(self, value: Any) -> Any:
+    def _split_pair(self, value: Any) -> Any:
         """A pair as a reply that has both halves, unless the SDK has the say about it."""
         contract = CURRENT.get().contract
         if contract.speaker.name == "bare" and not self._normalizes:
             return value
         return split_pair(value, contract)
 
-    def _converted(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
+    def _convert(self, tool: Tool, output: Output | None, value: Any, data: Any) -> dict[str, Any] | None:
         """The result of a bare payload: the SDK's own, and the documented one for what the SDK does not know."""
         if output is not None:
             return documented_result(value, data, self._forms, output)
@@ -288,7 +288,7 @@ def _insist_on_type(tool: Tool, data: Any) -> None:
         raise TypeError(f"what {tool.name} returned is not what it is annotated with") from error
 
 
-def _returned(handler: Callable[..., Any]) -> Any:
+def _find_return_type(handler: Callable[..., Any]) -> Any:
     try:
         return typing.get_type_hints(handler, include_extras=True).get("return")
     except (NameError, TypeError):  # a partial, or names that are not there at run time
@@ -351,9 +351,9 @@ class _Reading(Resource):
         self.mime_type, self.meta = self.held.mime_type, self.held.meta
         try:
             if not isinstance(self.held, FunctionResource):
-                return await self._written(self.held)
+                return await self._write(self.held)
             # an async handler gives a coroutine there, which is awaited here
-            return await self._normalized(await settle(await anyio.to_thread.run_sync(self.held.fn)))
+            return await self._normalize(await settle(await anyio.to_thread.run_sync(self.held.fn)))
         except BaseException as error:
             if isinstance(error, (MCPError, ResourceError)) or is_signal(error):
                 raise
@@ -361,18 +361,18 @@ class _Reading(Resource):
                 error = NotFound("What this resource shows is not there at the moment")
             raise _unreadable(error, self.uri) from error
 
-    async def _normalized(self, value: Any) -> str | bytes:
+    async def _normalize(self, value: Any) -> str | bytes:
         """The contents of a value, which of a reply are its data; what else it says is said besides."""
         said = value.reply if isinstance(value, ResumablePage) else value
         if not isinstance(said, Reply):
-            return await self._written(value)
+            return await self._write(value)
         if said.problem is not None:
             raise MCPError(**resource_error(said.problem, self.uri))
-        found, besides = await self._written(said.data), _BESIDES.get({})
+        found, besides = await self._write(said.data), _BESIDES.get({})
         besides["_meta"] = {**besides.get("_meta", {}), **meta_of(said, _ASIDE)}
         return found
 
-    async def _written(self, value: Any) -> str | bytes:
+    async def _write(self, value: Any) -> str | bytes:
         steps = self.sanitizers
         found = await value.read() if isinstance(value, Resource) else value
         if isinstance(found, str):
@@ -469,9 +469,9 @@ _EVER: Final = ("contents", "_meta")
 def _add_archive(server: MCPServer[Any], service: Service, principal: Principal) -> None:
     """The archive as a resource template, and how long its entries may be kept."""
 
-    async def archived(hash: str) -> Any:
+    async def read_archived(hash: str) -> Any:
         uri = ARCHIVE_TEMPLATE.format(hash=hash)
         body, mime_type, ttl_ms = await service.read_archive(hash, principal())
         return normalize_resource_payload(uri, mime_type, body, ttl_ms=ttl_ms)
 
-    server.resource(ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash")(archived)
+    server.resource(ARCHIVE_TEMPLATE, name="archive", description="What a reply left out, by its hash")(read_archived)

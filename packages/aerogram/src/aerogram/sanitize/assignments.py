@@ -130,7 +130,7 @@ class AssignmentFinder:
         if value is None:
             return None
         if value["open"] is not None:
-            return self._quoted(text, value, mention, is_secret=is_secret)
+            return self._read_quoted(text, value, mention, is_secret=is_secret)
         return self._bare(text, value, mention, joint, is_secret=is_secret)
 
     def _is_secret_with_word(self, text: str, mention: _Mention) -> bool:
@@ -138,7 +138,9 @@ class AssignmentFinder:
         before = _WORD_BEFORE.search(text, max(0, mention.start - 21), mention.start)
         return before is not None and self.is_secret(before[0] + mention.name)
 
-    def _quoted(self, text: str, value: re.Match[str], mention: _Mention, *, is_secret: bool) -> AssignedSecret | None:
+    def _read_quoted(
+        self, text: str, value: re.Match[str], mention: _Mention, *, is_secret: bool
+    ) -> AssignedSecret | None:
         start, mark = value.end(), value["open"]
         end = text.find(mark, start)
         while end > start and mark[0] != "\\" and text[end - 1] == "\\":

@@ -293,7 +293,7 @@ class _Clues:
         self._begins_in_json = tuple(dumps(begin)[1:-1] for begin in self._begins)
         stems = tuple(dict.fromkeys((*STEMS, *(plain_spelling(name).lower() for name in redaction.names))))
         self._stems = stems
-        self._stems_in_json = tuple(_joined_in_json(dumps(stem)[1:-1]) for stem in stems)
+        self._stems_in_json = tuple(_compile_stem_in_json(dumps(stem)[1:-1]) for stem in stems)
 
     def find(self, data: Any) -> frozenset[str]:
         """What there may be in some data."""
@@ -402,7 +402,7 @@ _ESCAPED_NAME: Final = re.compile(rb'\\"[^"\\]*":')
 _PAIR_CLUES: Final = frozenset(name.encode() for name in _PAIR_VALUES)
 
 
-def _joined_in_json(stem: bytes) -> re.Pattern[bytes]:
+def _compile_stem_in_json(stem: bytes) -> re.Pattern[bytes]:
     """A name with a stem in it and what may join it to a value, in a text in JSON; the name of a member is none."""
     return re.compile(
         re.escape(stem)

@@ -126,7 +126,7 @@ def _cut_texts(blocks: list[Block], room: int, scale: Scale, keeping: Keeping) -
         if over <= 0 or not text:
             break
         content, size = Content.of_text(text), scale.of_text(text)
-        short = _shortened(text, partial(_mark_cut, keeping, content, len(text)), size - over, scale)
+        short = _shorten(text, partial(_mark_cut, keeping, content, len(text)), size - over, scale)
         saved = size - scale.of_text(short)
         if saved <= 0:
             break
@@ -141,7 +141,7 @@ def _mark_cut(keeping: Keeping, content: Content, total: int, shown: int) -> str
     return keeping.marks(f"{total} characters in all", content, f", as_text=true, offset={shown}")[0]
 
 
-def _shortened(text: str, mark: Callable[[int], str], room: int, scale: Scale) -> str:
+def _shorten(text: str, mark: Callable[[int], str], room: int, scale: Scale) -> str:
     """The longest beginning that fits with its mark after it; the mark alone if none does."""
     low, high = 0, len(text)
     while low < high:

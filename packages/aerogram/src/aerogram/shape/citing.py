@@ -4,10 +4,10 @@
 is a list, else the data is the only one. So `/results/3/title` is the title of the fourth row, and `/results/0/title`
 that of a single record, whichever dialect is sent.
 
-    located    what a handler wrote relative to its data (`/3/title`, `/title`) as such pointers
-    moved      the rows of a page counted from its first one, without those of other pages
-    resolved   without pointers to what the handler does not give, and with word of them
-    cited      without what is not there, after rows or members were left out
+    locate_citations   what a handler wrote relative to its data (`/3/title`, `/title`) as such pointers
+    move_citations     the rows of a page counted from its first one, without those of other pages
+    check_citations    without pointers to what the handler does not give, and with word of them
+    trim_citations     without what is not there, after rows or members were left out
 
 A citation without pointers speaks of the whole, and stays. One that loses all it had goes with what it spoke of.
 """
@@ -21,14 +21,14 @@ from typing import Any, Final
 from aerogram.content.jsontext import is_index, value_at
 from aerogram.reply import Citation, Notice, Reply
 
-__all__ = ["RECORD", "ROWS", "cited", "located", "moved", "resolved"]
+__all__ = ["RECORD", "ROWS", "check_citations", "locate_citations", "move_citations", "trim_citations"]
 
 ROWS: Final = "/results"
 RECORD: Final = f"{ROWS}/0"
 """Where data stands that is no list."""
 
 
-def located(reply: Reply[Any]) -> Reply[Any]:
+def locate_citations(reply: Reply[Any]) -> Reply[Any]:
     """The reply with the pointers of its citations into the results; those that point elsewhere stay what they are."""
     data = reply.data
     base = ROWS if isinstance(data, list) else RECORD
@@ -41,9 +41,9 @@ def located(reply: Reply[Any]) -> Reply[Any]:
     return _with_paths(reply, locate)
 
 
-def resolved(reply: Reply[Any]) -> Reply[Any]:
+def check_citations(reply: Reply[Any]) -> Reply[Any]:
     """The reply without pointers that lead nowhere in what its handler gives, and with word of the first."""
-    told = cited(reply, reply.data)
+    told = trim_citations(reply, reply.data)
     if told is reply:
         return reply
     left = {path for one in told.citations for path in one.field_paths}
@@ -53,7 +53,7 @@ def resolved(reply: Reply[Any]) -> Reply[Any]:
     return told.replace(notices=(*told.notices, notice))
 
 
-def moved(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:
+def move_citations(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:
     """The reply with its citations for the `count` rows from `start` on; `place` is where rows stand, such as ROWS."""
 
     def move(path: str) -> str | None:
@@ -67,7 +67,7 @@ def moved(reply: Reply[Any], place: str, start: int, count: int) -> Reply[Any]:
     return _with_paths(reply, move)
 
 
-def cited(reply: Reply[Any], data: Any) -> Reply[Any]:
+def trim_citations(reply: Reply[Any], data: Any) -> Reply[Any]:
     """The reply, whose data may still be more, with its citations as far as they speak of this data."""
     results = _results(data)
 

@@ -95,12 +95,12 @@ class Facts:
         """The facts of a record, whose cells may be known; whatever is no record is shown as it is."""
         if not isinstance(record, dict):
             return record
-        wanted = self._wanted(record)
+        wanted = self._choose_columns(record)
         if cells is None:
             return _cells(record, wanted)
         return {name: shown for name, shown in cells.items() if name in wanted}
 
-    def _wanted(self, record: Record) -> Collection[str]:
+    def _choose_columns(self, record: Record) -> Collection[str]:
         announced = find_announced(record)
         if announced is None:
             return self.columns

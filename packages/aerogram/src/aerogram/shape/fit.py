@@ -42,7 +42,7 @@ from aerogram.reply import (
     Resume,
 )
 from aerogram.reply.identity import POSITION, Names
-from aerogram.shape.citing import cited
+from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
 from aerogram.shape.loss import LESS, describe_lacks, is_map
@@ -388,7 +388,7 @@ class _Fitting:
     def _with_citations(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with as many citations of what it shows as there is room for, and word of the others."""
         others = tuple(one for one in reply.notices if one.message != _UNCITED.message)
-        wanted = cited(reply.replace(citations=self.citations), reply.data).citations
+        wanted = trim_citations(reply.replace(citations=self.citations), reply.data).citations
 
         def cite(count: int) -> Reply[Any]:
             left = len(wanted) - count
@@ -962,7 +962,7 @@ class _Fitting:
             is_cut=self.resume is not None,
             is_ahead=hardest is not None,
         )
-        return Fitted(refusal.said())
+        return Fitted(refusal.refuse())
 
 
 _CALL: Final = re.compile(r"; (?:more|whole): ")

@@ -28,7 +28,7 @@ def note_block(text: str) -> Block:
     return {"type": "text", "text": text, "annotations": NOTE}
 
 
-def _encoded(block: Block) -> str:
+def _base64_of(block: Block) -> str:
     """The base64 in a block; empty when it has none."""
     inner = block.get("resource", block)
     return str(inner.get("data") or inner.get("blob") or "")
@@ -36,7 +36,7 @@ def _encoded(block: Block) -> str:
 
 def media_size(block: Block) -> int:
     """How many bytes of a result a block takes up with media."""
-    return len(_encoded(block))
+    return len(_base64_of(block))
 
 
 def refer_media(blocks: list[Block], room: int, *, is_kept: bool = True) -> tuple[list[Block], tuple[Leftover, ...]]:
@@ -51,7 +51,7 @@ def refer_media(blocks: list[Block], room: int, *, is_kept: bool = True) -> tupl
         if total <= room:
             break
         total -= media_size(blocks[index])
-        content = Content.of_bytes(base64.b64decode(_encoded(blocks[index])))
+        content = Content.of_bytes(base64.b64decode(_base64_of(blocks[index])))
         shown[index] = _link(blocks[index], content) if is_kept else _word(blocks[index], content)
         leftovers.append(Leftover(f"media-{index}", content))
     return shown, tuple(leftovers)

@@ -202,7 +202,7 @@ def select(
     shared = Names(kind.ids_only if kind else ()).shared_member(rows) if mode != "full" else None
     wrong = _wrong(fields, rows, mode, kind, shared)
     if wrong:
-        raise _refusal(wrong, _allowed(rows, mode, kind, shared), mode)
+        raise _refusal(wrong, _names_in_mode(rows, mode, kind, shared), mode)
     items = data if isinstance(data, list) else [data]
     shown = [in_mode(item, mode, kind, shared) for item in items]
     return _prune(shown if items is data else shown[0], _tree_of(fields))
@@ -225,15 +225,15 @@ def select_in(
         return select(data, fields, among=[among])
     others = in_mode({member: value for member, value in data.items() if member != name}, mode, kind)
 
-    def shown(whole: Mapping[str, Any]) -> dict[str, Any]:
+    def show(whole: Mapping[str, Any]) -> dict[str, Any]:
         held = {**others, name: select(whole[name], (), mode=mode, kind=kind, among=among[name])}
         return {member: held[member] for member in whole if member in held}
 
-    every = [shown(among)] if fields else []
+    every = [show(among)] if fields else []
     wrong = _wrong(fields, every, "full", None, None)
     if wrong:
-        raise _refusal(wrong, _allowed(every, "full", None, None), mode)
-    return _prune(shown(data), _tree_of(fields))
+        raise _refusal(wrong, _names_in_mode(every, "full", None, None), mode)
+    return _prune(show(data), _tree_of(fields))
 
 
 def _refusal(wrong: Sequence[Any], allowed: Sequence[str], mode: Mode) -> InvalidFields:
@@ -273,7 +273,7 @@ def _has(value: Any, path: str) -> bool:
     return path in value or (bool(rest) and name in value and _has(value[name], rest))
 
 
-def _allowed(rows: Sequence[Any], mode: Mode, kind: RecordType | None, shared: str | None) -> tuple[str, ...]:
+def _names_in_mode(rows: Sequence[Any], mode: Mode, kind: RecordType | None, shared: str | None) -> tuple[str, ...]:
     """The names that `fields` may have in a mode: as declared, else as the first rows show them."""
     declared = kind.fields(mode) if kind is not None else None
     if declared is not None:
@@ -319,11 +319,11 @@ def _prune(value: Any, tree: Tree) -> Any:
         if name in value:
             kept[name] = _prune(value[name], branch)
         elif branch and any(key.startswith(name + ".") for key in value):
-            kept.update(_dotted(value, name, branch))
+            kept.update(_select_dotted(value, name, branch))
     return kept
 
 
-def _dotted(value: Mapping[str, Any], name: str, branch: Tree) -> dict[str, Any]:
+def _select_dotted(value: Mapping[str, Any], name: str, branch: Tree) -> dict[str, Any]:
     """Members whose own names contain dots, when no nested path matches."""
     wanted = {f"{name}.{inner}" for inner in branch}
     return {key: value[key] for key in value if key in wanted}

@@ -145,7 +145,9 @@ class Pager:
             if key is None or not kept:
                 return self.seal(window.offset + kept, window.after, window.seen, window.size)
             after = key(shown[kept - 1])
-            return self.seal(window.offset + kept, after, _seen(after, map(key, shown[:kept]), window), window.size)
+            return self.seal(
+                window.offset + kept, after, _count_seen(after, map(key, shown[:kept]), window), window.size
+            )
 
         cursor = resume(len(shown)) if more else None
         page = Page(cursor=cursor, has_more=more, total=total, page_size=window.size)
@@ -174,7 +176,7 @@ class Pager:
         return size
 
 
-def _seen(after: Any, shown: Iterable[Any], window: Window) -> int:
+def _count_seen(after: Any, shown: Iterable[Any], window: Window) -> int:
     """How many items with the key `after` came before the next page, on this one and on those before it."""
     earlier = window.seen if window.after is not None and window.after == after else 0
     return earlier + sum(1 for key in shown if key == after)

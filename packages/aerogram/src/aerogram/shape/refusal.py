@@ -40,16 +40,16 @@ class Refusal:
     is_cut: bool = False
     is_ahead: bool = False
 
-    def said(self) -> Reply[Any]:
+    def refuse(self) -> Reply[Any]:
         """The failure that names the sizes and the remedy."""
-        limit, _ = self._spelled(self.budget).split()
+        limit, _ = self._spell(self.budget).split()
         is_one = self.before > self.budget or not self.is_ahead
-        size = self._spelled(self.before if is_one else self._needed)
+        size = self._spell(self.before if is_one else self._needed)
         said = f"{'Response would use' if is_one else 'Its pages would need'} {size}, limit is {limit}"
         refused: Reply[Any] = Reply.failed("TOKEN_LIMIT_EXCEEDED", said, remediation=self._remedy())
         return refused.replace(**{name: getattr(self.reply, name) for name in STAMPED})
 
-    def _spelled(self, size: int) -> str:
+    def _spell(self, size: int) -> str:
         """A size in the words of whoever counts."""
         spell = getattr(self.counter, "spell", None)
         if spell is not None:
@@ -58,7 +58,7 @@ class Refusal:
 
     def _remedy(self) -> str:
         """What the caller can do so that the next call is answered."""
-        enough = f"a budget of at least {self._spelled(self._needed)}"
+        enough = f"a budget of at least {self._spell(self._needed)}"
         if self.levers is None:
             return f"Use {enough}"
         rows = rows_of(self.reply.data) or Rows([])
