@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -394,3 +395,20 @@ async def test_a_text_that_spells_data_is_asked_back_as_a_text():
     for said, call in ((text, r"offset=\d+, as_text=True\)"), (text.replace(",", ", "), r"offset=\d+\)")):
         fitted = fit(Reply.ok(said), 400, measure=Sizer(), retrieve="retrieve")
         assert re.search(call, fitted.reply.notices[-1].message)
+
+
+async def test_files_that_are_put_together_are_flushed_side_by_side(tmp_path, monkeypatch):
+    """A disk takes nearly as long for one file as for several, and fifty callers wait for theirs at once."""
+    both, flush, flushed = threading.Barrier(2), os.fsync, set()
+
+    def meet(file):
+        if len(flushed) < both.parties:  # the inventory comes later, and alone
+            flushed.add(file)
+            both.wait(20)
+        flush(file)
+
+    archive = Archive.at(tmp_path)
+    await archive.put(Content.of_text("makes the folder"))
+    monkeypatch.setattr(os, "fsync", meet)
+    first, second = await archive.put(Content.of_text("one"), Content.of_text("two"))
+    assert ((await archive.get(first.hash)).value(), (await archive.get(second.hash)).value()) == ("one", "two")

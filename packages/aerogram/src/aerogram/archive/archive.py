@@ -139,7 +139,7 @@ class _PlainInventoryStore:
         del version
         await self._store.put(f"{owner}_ledger", record, collection=COLLECTION, ttl=life)
         if gone:
-            await asyncio.gather(*(self._store.delete(key, collection=COLLECTION) for key in gone))
+            await self._store.delete_many(list(gone), collection=COLLECTION)
         return True
 
 

@@ -4,7 +4,8 @@ py-key-value's file tree notes the absolute path of each collection when it make
 copy that path leads to the original, or to nothing; so here a collection is where its store is opened.
 
 It also flushes each file to the disk on the event loop, where everybody waits for it. Here files are read or written
-in one piece, in a thread; several are all written before the first is flushed, so that the disk has them at once.
+in one piece, in a thread; several are all written before the first is flushed, and flushed side by side, because a
+disk that is asked for one after the other takes nearly as long for each as for all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
@@ -27,10 +30,22 @@ __all__ = ["FileStore"]
 
 OPEN_AT_ONCE: Final = 64
 """So many files are written before the first of them is flushed; a process may not have many more of them open."""
+FLUSHED_AT_ONCE: Final = 16
 
 
 class FileStore(FileTreeStore):
     """A file tree that may be copied and moved."""
+
+    @cached_property
+    def _flushers(self) -> ThreadPoolExecutor:
+        """Threads that only wait for the disk; they end with the store."""
+        return ThreadPoolExecutor(FLUSHED_AT_ONCE, thread_name_prefix="flush")
+
+    def _flush(self, files: Iterable[int]) -> None:
+        """Have the disk take files that are written; when this returns they are there."""
+        flushing = [self._flushers.submit(os.fsync, one) for one in files]
+        for one in wait(flushing).done:
+            one.result()
 
     async def _setup_collection(self, *, collection: str) -> None:
         if not await self._data_directory.is_dir():  # it was moved away, and must not be made again by half
@@ -53,6 +68,9 @@ class FileStore(FileTreeStore):
     async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
         return await asyncio.to_thread(self._remove, collection, key)
 
+    async def _delete_managed_entries(self, *, keys: Sequence[str], collection: str) -> int:
+        return await asyncio.to_thread(lambda: sum(self._remove(collection, key) for key in keys))
+
     def _read(self, collection: str, key: str) -> ManagedEntry | None:
         try:
             text = self._path(collection, key).read_bytes()
@@ -66,7 +84,8 @@ class FileStore(FileTreeStore):
     def _write(self, collection: str, entries: Mapping[str, ManagedEntry]) -> None:
         dump, pending = self._serialization_adapter.dump_dict, iter(entries.items())
         while some := dict(islice(pending, OPEN_AT_ONCE)):
-            _replace({self._place(collection, key): orjson.dumps(dump(entry=entry)) for key, entry in some.items()})
+            files = {self._place(collection, key): orjson.dumps(dump(entry=entry)) for key, entry in some.items()}
+            _replace(files, self._flush)
 
     def _remove(self, collection: str, key: str) -> bool:
         try:
@@ -90,7 +109,7 @@ class FileStore(FileTreeStore):
         return f"{self._collection_infos[collection].directory}/{name}"
 
 
-def _replace(files: Mapping[str, bytes]) -> None:
+def _replace(files: Mapping[str, bytes], flush: Callable[[Iterable[int]], None]) -> None:
     """Write files so that there is the old one or the new one at any moment, and on the disk when this returns.
 
     A thread beside a busy event loop waits for its turn after each call of the system, so there are few of them.
@@ -103,8 +122,7 @@ def _replace(files: Mapping[str, bytes]) -> None:
             left = memoryview(content)
             while left:
                 left = left[os.write(drafts[path], left) :]
-        for draft in drafts.values():
-            os.fsync(draft)
+        flush(drafts.values())
         for path in files:
             Path(path + mark).replace(path)
     except BaseException:

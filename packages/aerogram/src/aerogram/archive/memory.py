@@ -44,6 +44,10 @@ class MemoryStore:
         """Forget a record; whether there was one."""
         return self._held.pop((collection, key), None) is not None
 
+    async def delete_many(self, keys: Sequence[str], *, collection: str) -> int:
+        """Forget several records; how many there were."""
+        return sum([await self.delete(key, collection=collection) for key in keys])
+
     async def cull(self) -> None:
         """Forget what has ended."""
         now = time.time()
