@@ -15,6 +15,7 @@ os.environ.setdefault("FASTMCP_ENABLE_RICH_TRACEBACKS", "false")
 # how long an example takes says how busy the machine is, and nothing about the product
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("steady", unhurried, derandomize=True, max_examples=30)
+settings.register_profile("brief", settings.get_profile("steady"), max_examples=4)
 settings.register_profile("search", unhurried, print_blob=True, max_examples=300)
 settings.load_profile(os.environ.get("PROPERTIES", "steady"))
 

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -130,42 +131,50 @@ def nursery() -> Nursery:
     return found
 
 
-def quick_command(*words: str) -> list[str]:
+def quick_command(*words: str, source: Nursery | None = None) -> list[str]:
     """The command of a Python program that starts in no time: a script, `-m` or `-c` as usual, and arguments.
 
     A process that is killed by force ends a moment after the one that stands for it, and is in a session of its own.
     """
     if _needs_an_interpreter(None):
         return [sys.executable, *words]
-    return [sys.executable, "-IS", str(STARTER), _place_of_starters(), *words]
+    return [sys.executable, "-IS", str(STARTER), _place_of_starters(source or nursery()), *words]
+
+
+def quick_programs(folder: Path) -> str:
+    """A search path on which `aerogram` starts in no time, wherever a shell is told to run it."""
+    folder.mkdir(exist_ok=True)
+    program = folder / "aerogram"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(quick_command("-m", "aerogram"))} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 @cache
-def _place_of_starters() -> str:
+def _place_of_starters(source: Nursery) -> str:
     """The socket at which those who stand for processes ask for them."""
-    nursery()
     folder = tempfile.mkdtemp(prefix="aerogram-starters-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listening.bind(f"{folder}/socket")
     listening.listen()
-    threading.Thread(target=_serve_starters, args=[listening], daemon=True).start()
+    threading.Thread(target=_serve_starters, args=[listening, source], daemon=True).start()
     return f"{folder}/socket"
 
 
-def _serve_starters(listening: socket.socket) -> None:
+def _serve_starters(listening: socket.socket, source: Nursery) -> None:
     while True:
-        threading.Thread(target=_serve_starter, args=[listening.accept()[0]], daemon=True).start()
+        threading.Thread(target=_serve_starter, args=[listening.accept()[0], source], daemon=True).start()
 
 
-def _serve_starter(starter: socket.socket) -> None:
+def _serve_starter(starter: socket.socket, source: Nursery) -> None:
     """Fork the process that a starter wants; it does not outlive the starter."""
     with starter:
         message, streams, _, _ = socket.recv_fds(starter, 2**20, 3)
         if not message:
             return
         wanted = json.loads(message)
-        pid, end = nursery().fork(
+        pid, end = source.fork(
             [], streams, Path(wanted["folder"]), wanted["environment"], session=True, program=wanted["words"]
         )
         for stream in streams:

@@ -58,17 +58,14 @@ def _index_of_samples() -> Path:
 
 @contextmanager
 def serving(
-    index: Path, *arguments: str, documents: Path | None = SAMPLES, program: Sequence[str] = PROGRAM
+    index: Path, *arguments: str, documents: Path | None = SAMPLES, program: Sequence[str] = PROGRAM[1:]
 ) -> Iterator[Served]:
-    """A server over HTTP, as soon as it says that it is ready."""
+    """A server over HTTP, as soon as it says that it is ready; `program` is what Python is told to run."""
     line = [*command(index, documents=documents, program=()), "--port", "0", *arguments]
     where = {"stdout": subprocess.PIPE, "text": True, "cwd": index.parent, "env": clean_environment(index)}
     if documents == SAMPLES and not index.exists():
         shutil.copytree(_index_of_samples(), index)
-    if program == PROGRAM:
-        process = start_program(line, **where)
-    else:
-        process = subprocess.Popen([*program, *line], stderr=subprocess.DEVNULL, **where)
+    process = start_program(line, program=program, **where)
     said: list[str] = []
     try:
         for line in process.stdout:

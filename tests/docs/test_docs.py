@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import typer
 from aerogram.cli.program import program
 from aerogram.codes import KINDS, TABLE, WARNINGS
 from aerogram.dialects import NAMES
-from programs import quick_command, run_program
+from programs import quick_command, quick_programs, run_program
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,11 +54,11 @@ SESSIONS = re.findall(r"^```text\n\$ (.+)(?<!--help)\n((?:.*\n)*?)^```", TEXT, r
 
 
 @pytest.mark.parametrize(("command", "shown"), SESSIONS, ids=[command for command, _ in SESSIONS])
-def test_a_command_prints_what_the_page_shows(command, shown):
+def test_a_command_prints_what_the_page_shows(command, shown, tmp_path):
     """A block that begins with a prompt is a session that anyone can repeat."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = quick_programs(tmp_path / "bin")
     done = subprocess.run(
-        ["sh", "-c", command],
+        ["sh", "-c", command.replace(".venv/bin/python", shlex.join(quick_command()))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -24,6 +24,7 @@ from aerogram.serving.gate import needs_keys
 from aerogram_knowledge.hosting.settings import Settings
 from balancer import wait_for
 from installations import PROJECTS
+from programs import quick_programs
 from servers import find_free_port, listening
 from serving import SAMPLES, clean_environment
 
@@ -185,7 +186,7 @@ def test_the_page_can_be_followed_from_nothing(haproxy):
         (folder / "documents").symlink_to(SAMPLES)
         (folder / "deploy").symlink_to(DEPLOY)
         environment = clean_environment(folder / "index")
-        environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+        environment["PATH"] = quick_programs(folder / "bin")
         script = f"set -e\ntrap '{END_WHAT_RUNS}' EXIT\n" + commands_of_the_page(ports)
         command = ["timeout", "900", "bash", "-c", script]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

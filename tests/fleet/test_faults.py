@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ from backends import is_root
 from balancer import balancing, wait_for
 from fleets import ingest_samples, leave_out_rows
 from postgres import running_postgres
+from programs import start_program
 from servers import find_free_port
 from serving import clean_environment
 
@@ -41,7 +41,7 @@ WORDS = ["token", "key", "session", "vendor", "price", "export", "webhook", "con
 SEED = 20_261_115
 CLOCKWORK = Path(__file__).parents[1] / "server" / "clockwork.py"
 DAY = 86_400
-KILLS = int(os.environ.get("KILLS", "12"))
+KILLS = int(os.environ.get("KILLS", "6"))
 """How often servers are killed; a campaign kills them more often."""
 
 
@@ -309,9 +309,8 @@ def test_servers_whose_clocks_differ_by_days_agree(tmp_path, index, redis):
     flags = ("--index", str(index), "--redis", redis.url, "--limits", "30/day")
     with contextlib.ExitStack() as running:
         for port, ahead in zip(ports, (-2 * DAY, 2 * DAY), strict=True):
-            command = [sys.executable, str(CLOCKWORK), str(ahead), "serve", *flags, "--port", str(port)]
-            how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
-            process = subprocess.Popen(command, env=clean_environment(index), **how)
+            words, program = ["serve", *flags, "--port", str(port)], [str(CLOCKWORK), str(ahead)]
+            process = start_program(words, program=program, cwd=tmp_path, env=clean_environment(index))
             running.callback(process.wait, 60)
             running.callback(process.kill)
         servers = [f"http://127.0.0.1:{port}" for port in ports]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from aerogram.normalize import Output, normalize_tool_result
 from normalize.forms_server import SETTINGS
 from normalize.forms_table import ROWS, Row
-from programs import quick_command
+from programs import Nursery, quick_command
 
 TESTS = Path(__file__).parents[1]
 Results = dict[str, Any]
@@ -48,12 +49,22 @@ OURS = {"fastmcp": _OURS, "sdk": _OURS | {"async generator"}}
 """What is not left as the framework has it: those, and some that are more than data."""
 
 
-async def results_of(framework: str, kind: str) -> Results:
+# sets come in one order everywhere: what is forked shares it, and every other interpreter is told
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def source() -> Iterator[Nursery]:
+    """Where the servers come from: loading the libraries whose values are sent takes longer than to send them."""
+    nursery = Nursery("normalize.forms_server", env=ENVIRONMENT)
+    yield nursery
+    nursery.close()
+
+
+async def results_of(framework: str, kind: str, source: Nursery) -> Results:
     """The result of each tool, but for `_meta`; or what the client had to say about it."""
-    program, *words = quick_command(str(TESTS / "normalize" / "forms_server.py"), framework, kind)
-    # sets come in one order everywhere: what is forked shares it, and every other interpreter is told
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": "0"}
-    parameters = mcp.StdioServerParameters(command=program, args=words, env=environment)
+    program, *words = quick_command(str(TESTS / "normalize" / "forms_server.py"), framework, kind, source=source)
+    parameters = mcp.StdioServerParameters(command=program, args=words, env=ENVIRONMENT)
     found: Results = {}
     with Path(os.devnull).open("w") as nowhere:  # noqa: ASYNC230 - it does not block
         async with mcp.Client(mcp.stdio_client(parameters, errlog=nowhere)) as client:
@@ -74,10 +85,12 @@ async def _result(client: Any, name: str) -> Any:
 
 
 @pytest.fixture(scope="module", params=["fastmcp", "sdk"])
-def servers(request: pytest.FixtureRequest) -> dict[str, Any]:
+def servers(request: pytest.FixtureRequest, source: Nursery) -> dict[str, Any]:
     async def all_results() -> dict[str, Results]:
         kinds = ("off", *SETTINGS)
-        return dict(zip(kinds, await asyncio.gather(*(results_of(request.param, kind) for kind in kinds)), strict=True))
+        return dict(
+            zip(kinds, await asyncio.gather(*(results_of(request.param, kind, source) for kind in kinds)), strict=True)
+        )
 
     return {"framework": request.param, **asyncio.run(all_results())}
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def documents(tmp_path):
 
 def program(ahead):
     """The program with a clock that is so many seconds ahead."""
-    return [sys.executable, str(PROGRAM), str(ahead)]
+    return [str(PROGRAM), str(ahead)]
 
 
 class Asker:

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.conftest import Suite, _scenario, suite
 from node_packages import node_and_package
+from programs import quick_command
 from serving import clean_environment, command
 
 __all__ = ["suite"]
@@ -74,7 +75,7 @@ def test_the_typescript_client_does_everything_over_http(served, converse, mode,
 
 
 def test_the_typescript_client_does_everything_over_stdio(served, converse):
-    target = command(served.index, "--stdio")
+    target = command(served.index, "--stdio", program=quick_command("-m", "aerogram"))
     assert converse("auto", target, clean_environment(served.index)) == {"version": "2026-07-28", **FOUND}
 
 

@@ -13,7 +13,7 @@ import pytest
 from contracts.requirement_rows import requirements
 from structure.source import ROOT
 
-LOT = 3
+LOT = 2
 SURVIVORS = ROOT / "tests" / "contracts" / "survivors.toml"
 
 FEATURE = '''
@@ -108,7 +108,7 @@ def run_check(folder, *arguments, extra_path=()):
     return done.returncode, done.stdout, {one["id"]: one for one in json.loads(report.read_text(encoding="utf-8"))}
 
 
-@pytest.fixture(scope="module", params=["src/tiny", "packages/one/src/tiny"])
+@pytest.fixture(scope="module", params=[pytest.param("src/tiny", marks=pytest.mark.campaign), "packages/one/src/tiny"])
 def tiny(request, tmp_path_factory):
     """A tree with one module, four requirements and one hollow test, checked; in either layout."""
     root = tmp_path_factory.mktemp("tree")
