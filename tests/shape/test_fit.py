@@ -502,3 +502,27 @@ def test_a_tree_is_shown_from_its_root_and_loses_its_deepest_branches(depth: int
     assert shown["version"] == f"{depth}.0" and shown["branch-0"]["version"] == f"{depth - 1}.0"
     assert leftovers[0].content.value() == whole
     assert re.search(r"retrieve\(hash='\w+', path='/tree/branch", fitted.notices[-1].message)
+
+
+def letters(first: int, count: int, seed: int = 1) -> str:
+    chance = random.Random(seed)
+    return "".join(chr(chance.randrange(first, first + 40)) for _ in range(count))
+
+
+DEAR = {"Tibetan": letters(0xF40, 3_000), "Chinese": letters(0x4E00, 3_000), "control": letters(0, 3_000)}
+
+
+@pytest.mark.parametrize("text", DEAR.values(), ids=DEAR)
+def test_a_text_whose_characters_cost_a_token_or_more_is_shown_at_every_budget(text: str) -> None:
+    """One character too many is not a reason to show none."""
+    replies = [fit(Reply.ok(text), budget, measure=SIZER).reply for budget in range(400, 800, 7)]
+    assert [reply.problem for reply in replies] == [None] * len(replies)
+
+
+def test_a_record_whose_cuts_are_far_apart_is_shown_by_the_smallest_of_them() -> None:
+    nested = {name: letters(0x4E00, 2_000, seed) for seed, name in enumerate("abcdef")}
+    record = {"first": nested, "second": {"inner": dict(nested)}, "name": "n", "size": 7}
+    budgets = range(300, 1_200, 7)
+    is_shown = [fit(Reply.ok(record), budget, measure=SIZER).reply.problem is None for budget in budgets]
+    assert is_shown == sorted(is_shown)
+    assert any(is_shown)

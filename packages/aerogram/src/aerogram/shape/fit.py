@@ -671,7 +671,8 @@ class _Fitting:
         most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
         frame = size(0)
         guess = min(high, max(int((self.budget - frame) * 3.5), 1))
-        for tried in range(3 * ROUNDS):
+        tried = 0
+        while low < high and (tried < 3 * ROUNDS or not low):  # what fits by a character only is found as well
             found = size(guess)
             little = min(max(guess // 100, 8), most_given_up)
             left = int((self.budget - found) * guess / max(found - frame, 1))  # by what a character costs here
@@ -679,11 +680,12 @@ class _Fitting:
                 low = guess
             else:
                 high = guess - 1
-            if high - low <= little or 0 <= left <= little // 2:
+            if low and (high - low <= little or (low == guess and left <= little // 2)):
                 break
             # a little before the end, so that the first try that fits is mostly the last one
             aim = guess + left - (little // 4 if tried < ROUNDS else 0)
             guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
+            tried += 1
         return low
 
     def _cut(
@@ -691,14 +693,15 @@ class _Fitting:
     ) -> Fitted | None:
         """What is shown of a value that is cut, with the richest cut that fits.
 
-        Cuts jump from item to item: a little less room may change nothing, so each step down is twice the one before.
+        Cuts jump from item to item: a little less room may change nothing, so each step down is twice the one before,
+        and the last one is to the smallest cut.
         """
         room, best = float(self.budget - self.measure.dearest(dress(None))), None
+        if room < 1:
+            return None
         enough, too_much, down = 0.0, inf, 1
         tried: list[tuple[Any, int]] = []
-        for _ in range(MOST_ROUNDS):
-            if room < 1 or too_much - enough < 1:
-                break
+        for left in reversed(range(MOST_ROUNDS)):
             shown = cut(room)
             known = next((size for one, size in tried if one == shown), None)
             size = self.measure.dearest(dress(shown)) if known is None else known
@@ -709,10 +712,12 @@ class _Fitting:
                 best = shown if best is None or len(dumps(shown)) > len(dumps(best)) else best
             else:
                 too_much, spare, down = room, spare * down, down * 2
-            if 0 <= spare <= 0.03 * self.budget:
+            if 0 <= spare <= 0.03 * self.budget or too_much - enough <= 1:
                 break
             room += spare
-            if best is not None and not enough < room < too_much:
+            if best is None:
+                room = max(room, 1.0) if left > 1 else 1.0
+            elif not enough < room < too_much:
                 room = (enough + too_much) / 2
         return None if best is None else self._finish(dress(best), rows)
 
