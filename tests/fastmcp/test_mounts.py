@@ -133,6 +133,9 @@ async def test_a_mounted_tool_answers_as_one_of_the_server_does(mount, call, era
     assert json.loads(found.content[0].text) == got
     for body in (expected, got):  # a cursor belongs to its tool
         body["meta"].get("pagination", {}).pop("cursor", None)
+    if "remediation" in expected["data"]:  # which may show a call, under the name that its caller knows
+        shown = expected["data"]["remediation"].replace(f"{name}(", f"{prefix}{name}(")
+        expected["data"]["remediation"] = shown
     assert got == expected
 
 

@@ -36,11 +36,14 @@ def coded(key: Annotated[str, Field(pattern="^[A-Z]{3}-[0-9]+$")]) -> str:
     return key
 
 
-def on_fastmcp():
+RIGHT = {"room": "Blue", "seats": 2, "window": {"start": "2026-11-18", "days": 7}, "mails": [], "share": 0.5}
+
+
+def on_fastmcp(dialect="bare"):
     server = fastmcp.FastMCP("rooms")
     server.tool(book)
     server.tool(coded)
-    install(server, dialect="bare")
+    install(server, dialect=dialect)
     return fastmcp.Client(server)
 
 
@@ -77,3 +80,14 @@ async def test_a_call_that_cannot_be_made_up_is_not_shown():
     async with on_fastmcp() as client:
         refused = await called(client, "coded", {"key": "abc"})
     assert refused.is_error and "For example" not in refused.content[0].text
+
+
+@pytest.mark.parametrize("dialect", ["bare", "response-v2", "standard-v2", "knowledge-1.0"])
+async def test_every_dialect_shows_the_call_and_says_once_what_is_wrong(dialect):
+    async with on_fastmcp(dialect) as client:
+        refused = await called(client, "coded", {"key": 5})
+        asked = await called(client, "book", RIGHT | {"size": "huge"})
+    assert aerogram.read(refused).problem.remediation == "Correct key"
+    problem = aerogram.read(asked).problem
+    assert problem.message.endswith(problem.details["detail"])
+    assert problem.remediation.startswith("Correct size. For example: book(room='Blue', size='small', seats=2")

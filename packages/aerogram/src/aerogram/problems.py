@@ -135,12 +135,10 @@ def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
 
 
 def _remedy_of(faults: list[dict[str, Any]]) -> str:
-    """What to do about each of a few faults."""
+    """What to do about each of a few faults; what is wrong with each is said by the message."""
     missing = [one["field"] for one in faults[:MOST_FAULTS] if one["constraint"] == "required"]
-    wrong = [one for one in faults[:MOST_FAULTS] if one["constraint"] != "required"]
-    named = ", ".join(one["field"] for one in wrong)
-    ways = [f"correct {named}: {wrong[0]['detail']}" if len(faults) == 1 else f"correct {named}"] if wrong else []
-    ways += [f"provide {', '.join(missing)}"] if missing else []
+    wrong = [one["field"] for one in faults[:MOST_FAULTS] if one["constraint"] != "required"]
+    ways = [f"{verb} {', '.join(names)}" for verb, names in (("correct", wrong), ("provide", missing)) if names]
     said = " and ".join(ways)
     return said[0].upper() + said[1:]
 

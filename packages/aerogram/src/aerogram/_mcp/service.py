@@ -451,6 +451,8 @@ class Service:
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
+        if draft.reply.problem is not None:
+            draft = draft._replace(reply=_with_example(draft.reply, call, profile))
         if call.contract.speaker.name == "bare":
             try:
                 if result is None:
@@ -495,9 +497,7 @@ class Service:
         if isinstance(outcome, ResumablePage) and outcome.spell is not None:
             payload = replace(profile.payload, spell=outcome.spell, is_text=True)
             return await self._send(replace(call, payload=payload), profile, draft)
-        if draft.reply.problem is not None:
-            draft = draft._replace(reply=_with_example(draft.reply, call, profile))
-        elif not isinstance(outcome, (Reply, ResumablePage)):
+        if draft.reply.problem is None and not isinstance(outcome, (Reply, ResumablePage)):
             draft = _judge(call, draft)
         told = None
         if isinstance(draft.reply.data, str) and draft.reply.page is None:
