@@ -14,7 +14,7 @@ async def test_a_number_that_no_json_has_is_counted_like_any_other():
     odd = {"content": [], "structuredContent": {"far": float("inf"), "long": 123456789012345678901234567890}}
     for name, result in (("odd", odd), ("plain", {"content": [{"type": "text", "text": "x"}]})):
         with report.call(name) as entry:
-            entry.sent(result)
+            entry.record_result(result)
     await asyncio.sleep(0)
     report.end()
     assert report.calls == 2

@@ -661,7 +661,7 @@ class Relay:
         with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
             entry.clean = partial(self.tools.cleaner.clean_result, "tools/call")
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
-            entry.settle_result(result)
+            entry.record_result(result)
         return result
 
     # Tasks

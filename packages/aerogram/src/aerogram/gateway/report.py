@@ -61,7 +61,7 @@ class Entry:
 
         return watch
 
-    def settle_result(self, result: Message) -> None:
+    def record_result(self, result: Message) -> None:
         """What was answered; a question to the client is no answer yet."""
         self.result = result
         self.is_over = is_complete(result)
