@@ -31,6 +31,7 @@ PARTS: Final = (
     Part("50 clients of a wrapped server, and ten servers behind one gateway", ("bench", "wrap")),
     Part("wrapped servers that end, hang and write garbage", (*PYTEST, "tests/gateway/test_faults.py")),
     Part("kills, Redis and PostgreSQL away, clocks, full disk", (*PYTEST, "tests/fleet/test_faults.py")),
+    Part("walks over servers that die and come back", (*PYTEST, "tests/fleet/test_hopping.py")),
     Part("a disk that is full while documents are read", (*PYTEST, "tests/knowledge/test_full_disk.py")),
     Part("a clock that goes back", (*PYTEST, "tests/server/test_clock.py")),
     Part("the tests that every run leaves out", (*PYTEST, "-m", "campaign", "tests")),

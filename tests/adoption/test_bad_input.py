@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 from fastmcp import Client, FastMCP
@@ -12,6 +11,7 @@ from aerogram import Archive
 from aerogram.fastmcp import install
 from aerogram.tokens import best_counter
 from careless_server import HOLOGRAM, HUGE_NUMBERS, LONG, MIXED, RESULTS, ROWS, TEXTS
+from programs import quick_command
 
 BUDGET = 1_000
 COUNT = best_counter().count
@@ -49,8 +49,8 @@ class Line:
 
 @pytest.fixture(scope="module")
 def wrapped():
-    command = [sys.executable, "-m", "aerogram", "wrap", "--quiet", "--budget", str(BUDGET), "--"]
-    command += [sys.executable, careless_server.__file__]
+    behind = quick_command(careless_server.__file__)
+    command = quick_command("-m", "aerogram", "wrap", "--quiet", "--budget", str(BUDGET), "--", *behind)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         yield Line(process).start()

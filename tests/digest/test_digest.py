@@ -29,6 +29,7 @@ from aerogram.digest import (
     verify,
 )
 from aerogram.errors import IntegrityError, NotFound, ValidationFailed
+from programs import quick_command
 
 QUERY = "What does a ticket cost?"
 ALWAYS = DigestPolicy(mode="always")
@@ -145,7 +146,7 @@ async def test_a_digest_verifies_after_a_restart_against_file_and_archive(tmp_pa
         "        return await verify(payload, archive)\n"
         "print(bool(asyncio.run(archived())))\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path)]
+    command = quick_command("-c", program, str(tmp_path))
     run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["True", "True"]
 

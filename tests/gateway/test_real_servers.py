@@ -194,9 +194,11 @@ def place(tmp_path):
         server.shutdown()
 
 
-@pytest.fixture
-def file(programs, place, address):
-    """A client's file with six servers."""
+@pytest.fixture(
+    params=[("files", "git", "far"), pytest.param((*WORK,), marks=pytest.mark.campaign)], ids=["three", "all"]
+)
+def file(programs, place, address, request):
+    """A client's file with some of the servers: one of Node, one of Python and one over HTTP, or all of them."""
     git = [str(programs / "mcp-server-git"), "--repository", str(place / "repository")]
     commands = {
         "files": [*node_server("filesystem"), str(place)],
@@ -206,12 +208,13 @@ def file(programs, place, address):
         "everything": [*node_server("everything"), "stdio"],
     }
     entries = {name: {"command": words[0], "args": words[1:]} for name, words in commands.items()}
+    entries["far"] = {"type": "http", "url": address}
     path = place / ".mcp.json"
-    path.write_text(json.dumps({"mcpServers": {**entries, "far": {"type": "http", "url": address}}}, indent=3))
+    path.write_text(json.dumps({"mcpServers": {name: entries[name] for name in request.param}}, indent=3))
     return path
 
 
-async def test_six_servers_are_wrapped_for_a_client_and_do_real_work(aerogram, file, place):  # noqa: F811
+async def test_servers_are_wrapped_for_a_client_and_do_real_work(aerogram, file, place):  # noqa: F811
     """Each reply fits, every byte comes back, and in the end the client's file is what it was."""
     before = file.read_bytes()
     assert aerogram("wrap", "--config", str(file), "--budget", str(BUDGET), "--yes").returncode == 0

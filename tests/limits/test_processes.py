@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 import pytest
+
+from programs import quick_command
 
 WORKER = """
 import asyncio, sys
@@ -38,7 +39,7 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.parametrize("limit", ["37/hour", "37/day"])
 def test_four_processes_together_get_exactly_what_one_would_get(redis_url, ada, limit):
     """Where Redis was too slow to answer a call, nobody knows whether it has counted that one."""
-    command = [sys.executable, "-c", WORKER, redis_url, ada, limit, "30"]
+    command = quick_command("-c", WORKER, redis_url, ada, limit, "30")
     workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     for worker in workers:
         assert worker.stdout.readline() == "ready\n"

@@ -7,13 +7,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from node_packages import node_and_package
 from page.conftest import QUESTION
+from programs import quick_command
 from server.test_protocol import CLIENT
 
 HARD = "What's a \"token\"? $HOME `id` \\ & ; 'トークン' %41"
@@ -68,7 +68,7 @@ def test_python_gets_the_reply_and_everything_that_was_left_out(copied, tmp_path
     ast.parse(snippets["python"])
     script = tmp_path / "copied.py"
     script.write_text(snippets["python"], encoding="utf-8")
-    assert run([sys.executable, str(script)]).strip().endswith(("items in all", "1 documents in all"))
+    assert run(quick_command(str(script))).strip().endswith(("items in all", "1 documents in all"))
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+import shlex
 
 import httpx
 import pytest
@@ -14,7 +14,7 @@ from aerogram.dialects import dialect
 from aerogram.reply import Reply
 from aerogram_page.targets import FetchError, ReplyTarget, fetch
 from page.conftest import inspecting
-from programs import run_program
+from programs import quick_command, run_program
 from serving import clean_environment
 
 ROWS = [
@@ -107,7 +107,7 @@ def test_a_tool_of_an_mcp_server_behind_a_command_is_called_and_shown(tmp_path):
         "from fastmcp import FastMCP\n\nmcp = FastMCP('rows')\n\n\n@mcp.tool\ndef rows() -> list[dict]:\n"
         "    return [{'id': number} for number in range(7)]\n\n\nmcp.run(show_banner=False, log_level='ERROR')\n"
     )
-    with inspecting(tmp_path, "--command", f"{sys.executable} {server}", "--tool", "rows") as (client, said):
+    with inspecting(tmp_path, "--command", shlex.join(quick_command(str(server))), "--tool", "rows") as (client, said):
         assert said[0].startswith("Inspecting rows of ")
         assert client.get("/page/api/context").json()["opened"]["items"] == 7
         _refuses_others(client)
