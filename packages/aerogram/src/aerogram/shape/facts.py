@@ -110,14 +110,14 @@ class Facts:
 
 def choose_facts(rows: Sequence[Any], wanted: Sequence[str] = ()) -> Facts | None:
     """The facts of the records of a list, or those that are wanted; None where the records themselves cost no more."""
+    few = [] if wanted else [row for row in spread(rows, SAMPLED, step=_STRIDE) if isinstance(row, dict)]
+    if len(few) >= _ENOUGH and _facts_of(few)[1] > WORTH * _CLEARLY:  # short records, of which there is hardly less
+        return None
     sample = [row for row in spread(rows, SAMPLED) if isinstance(row, dict)]
     if not sample:
         return None
     if wanted:
         return Facts(tuple(wanted))
-    few = sample[::_STRIDE]
-    if len(few) >= _ENOUGH and _facts_of(few)[1] > WORTH * _CLEARLY:  # short records, of which there is hardly less
-        return None
     facts, share = _facts_of(sample)
     return facts if share <= WORTH else None
 
@@ -133,16 +133,16 @@ def _facts_of(sample: Sequence[Record]) -> tuple[Facts, float]:
     return facts, shown / sum(len(dumps(row)) for row in sample)
 
 
-def spread(rows: Sequence[Any], most: int, after: int = 0) -> Sequence[Any]:
+def spread(rows: Sequence[Any], most: int, after: int = 0, step: int = 1) -> Sequence[Any]:
     """Items from all over a list, `after` the first so many, at distances that are not all alike.
 
-    Every third row may be of one kind.
+    Every third row may be of one kind. With a `step`, every so many of these items.
     """
     count = len(rows) - after
     if count <= most:
-        return rows[after:] if after else rows
-    width = count / most
-    return [rows[after + int(at * width) + at * 7919 % max(int(width), 1)] for at in range(most)]
+        return rows[after::step] if after or step > 1 else rows
+    width, whole = count / most, count // most
+    return [rows[after + int(at * width) + at * 7919 % whole] for at in range(0, most, step)]
 
 
 # Columns

@@ -96,7 +96,8 @@ def _cuts(whole: Any, shown: Any, steps: tuple[str | int, ...]) -> Iterator[Cut]
         if len(held) < len(whole):
             yield Cut(steps, len(held), len(whole), "items")
         for at, (one, other) in enumerate(zip(whole, held, strict=False)):
-            yield from _cuts(one, other, (*steps, at))
+            if one is not other:
+                yield from _cuts(one, other, (*steps, at))
     elif isinstance(whole, dict):
         kept = shown if isinstance(shown, dict) else {}
         if len(kept) < len(whole):
