@@ -68,7 +68,7 @@ async def test_what_a_payload_lacks_is_said_where_a_model_reads_it(door):
     cursor = page.meta["dev.aerogram/page"]["cursor"]
     assert page.structured_content["aerogram"] == {"note": f"this is one page of 120 in all; next: cursor='{cursor}'"}
     note = fitted.structured_content["aerogram"]["note"]
-    assert re.fullmatch(r"the last \d+ without text; whole: retrieve\(hash='\w{12}'\)", note)
+    assert re.fullmatch(r"the last \d+ without text; whole: retrieve\(hash='\w{12}', offset=\d+\)", note)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 
 import fastmcp
@@ -50,11 +51,25 @@ def rows() -> list[dict]:
     return [{"id": n, "text": "words " * 20} for n in range(300)]
 
 
+def dense() -> str:
+    """A text of which hardly any character is less than a token."""
+    draw = random.Random(14)
+    return "".join(draw.choices("天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往", k=6_000))
+
+
+def listed_by_name() -> dict:
+    return {"found": {f"C{n}": f"note {n} and some words" for n in range(400)}, "is_cut": True}
+
+
+def by_name() -> dict:
+    return {f"user {n}": {"id": n, "about": "words " * (n % 9 + 5)} for n in range(200)}
+
+
 def secret() -> str:
     return f"{TEXT}\npassword=hunter2secret\n{TEXT}"
 
 
-TOOLS = (typed, untyped, quote, nested, several, rows, secret)
+TOOLS = (typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name)
 
 
 def on_fastmcp(**settings):
@@ -177,6 +192,34 @@ async def test_an_object_that_is_cut_in_several_places_is_read_to_its_end():
         asked = {"hash": re.search(r"hash='(\w+)'", shown.content[0].text)[1]}
         found, _ = await walk(client, asked)
     assert json.loads("".join(found)) == several()
+
+
+async def test_a_text_goes_on_from_wherever_it_is_asked_for():
+    async with on_fastmcp(budget=1000) as client:
+        _, asked = parts(await client.call_tool("dense", {}))
+        for offset in range(0, len(dense()), 41):
+            text, _ = parts(await client.call_tool("retrieve", {**asked, "offset": offset}))
+            assert len(text) > 700 or offset + len(text) == len(dense())
+
+
+@FRAMEWORKS
+@pytest.mark.parametrize(("tool", "path"), [("listed_by_name", "/found"), ("by_name", None)])
+async def test_a_map_goes_on_after_the_members_that_were_shown(client_of, tool, path):
+    whole = globals()[tool]()
+    members = whole if path is None else whole[path[1:]]
+    async with client_of(budget=1000) as client:
+        shown = await client.call_tool(tool, {})
+        text, _, line = shown.content[0].text.partition("\naerogram: ")
+        asked, told = arguments(line), json.loads(text)
+        found = [{name: one} for name, one in (told if path is None else told[path[1:]]).items()]
+        assert asked.get("path") == path and asked["offset"] == len(found)
+        while asked is not None:
+            result = await client.call_tool("retrieve", asked)
+            text, _, line = result.content[0].text.partition("\naerogram: ")
+            found += json.loads(text)
+            asked = arguments(line)
+            assert COUNT(line) <= 100
+    assert found == [{name: one} for name, one in members.items()]
 
 
 async def test_rows_that_are_asked_back_name_the_call_that_goes_on():

@@ -136,10 +136,8 @@ async def retrieve(
         return _text_page(value, asked, pager, way_on)
     is_part = bool(asked.path) or asked.query is not None
     spell = None if held is None else held.write if not is_part else held.write_part if held.digits else None
-    if isinstance(value, dict) and not asked.as_text and asked.query is None and not fits(value):
-        bulk = _bulk_of(value)
-        if bulk is not None:  # its rows are what a reply has shown the first of
-            asked, value = replace(asked, path=asked.path + pointer_of((bulk.name,))), bulk.items
+    if isinstance(value, dict) and not asked.as_text and asked.query is None:
+        value, asked, pager = _find_rows(value, asked, pager, fits)
     is_cut = asked.query is None and not asked.fields and _is_one_record(value) and not fits(value)
     if asked.as_text or is_cut:
         text = dumps(value).decode() if asked.path else content.text
@@ -184,6 +182,18 @@ def _fits(call: Call, value: Any) -> bool:
         return True
     most = budget.room * 8  # no tokenizer makes one token of so many characters
     return extent(value, most) <= most and call.sizer(budget).dearest(Reply.ok(value)) <= budget.room
+
+
+def _find_rows(value: dict[str, Any], asked: Retrieval, pager: Pager, fits: Fits) -> tuple[Any, Retrieval, Pager]:
+    """What a reply has shown the first of: the members of a map, or the rows that an object is about; or the object."""
+    if asked.offset and is_map(value) and not asked.fields:
+        members = [{name: one} for name, one in value.items()]
+        # the text of the same object is walked by other cursors
+        return members, asked, replace(pager, arguments={**pager.arguments, "members": True})
+    bulk = None if fits(value) else _bulk_of(value)
+    if bulk is None:
+        return value, asked, pager
+    return bulk.items, replace(asked, path=asked.path + pointer_of((bulk.name,))), pager
 
 
 def _bulk_of(value: dict[str, Any]) -> Rows | None:

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from heapq import nlargest
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import DEAR_DIGITS, Content, short_digits
-from aerogram.content.jsontext import dumps, part_to_json, pointer_of
+from aerogram.content.jsontext import dumps, part_to_json, pointer_of, value_at
 from aerogram.errors import ValidationFailed
 from aerogram.reply import (
     LEFT_OUT,
@@ -599,7 +599,7 @@ class _Fitting:
                 changes["fidelity"] = _name_envelope(self._light.fidelity, self._envelope)
             return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
-        offset = shown.rows if missing and not goes_on and not shown.lower else None  # else whole from the first on
+        offset = shown.whole or None if shown.lower else shown.rows if missing and not goes_on else None
         words = shown.describe(total if missing else None, lacks)
         how = "whole" if shown.lower else "more"
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
@@ -623,12 +623,11 @@ class _Fitting:
 
         def dress(shown: dict[str, Any] | None) -> Reply[Any]:
             cuts = cuts_between(data, shown) if shown is not None else []
-            if not cuts or not cuts[0].steps:
-                return self._say({"data": shown}, "partial", _describe_cuts(cuts), {}, keeps=self.archive, how="whole")
-            offset = cuts[0].shown if cuts[0].kind != "members" and cuts[0].shown else None
-            place = {"path": pointer_of(cuts[0].steps), "offset": offset}
+            words, offset = _describe_cuts(cuts), _next_after(data, cuts[0]) if cuts else None
+            if not cuts or not (cuts[0].steps or offset):
+                return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how="whole")
+            place = {"path": pointer_of(cuts[0].steps) or None, "offset": offset}
             likewise = ", the others likewise" if len(cuts) > 1 else ""
-            words = _describe_cuts(cuts)
             return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
         return self._cut(dress, lambda room: shrink(data, room, self.price, self.mold, inside=as_map))
@@ -1029,6 +1028,15 @@ def _round_down(number: float) -> int:
     """A number with its first digit alone; what is less than a hundred is nothing."""
     unit = 10 ** (len(str(int(number))) - 1)
     return int(number) // unit * unit if unit > 10 else 0  # noqa: PLR2004 - hundreds and more
+
+
+def _next_after(data: Any, cut: Cut) -> int | None:
+    """From where on a place that is cut is to be asked for; None where its beginning is not what is shown of it."""
+    if cut.kind == "members":
+        whole = value_at(data, pointer_of(cut.steps))
+        is_beginning = is_map(whole) and tuple(islice(whole, cut.shown, None)) == cut.missing
+        return cut.shown or None if is_beginning else None
+    return cut.shown or None
 
 
 def _describe_cuts(cuts: Sequence[Cut]) -> str:
