@@ -63,9 +63,10 @@ async def test_a_client_may_ask_for_a_smaller_budget_and_another_channel(door):
     assert 500 < max(sizes) <= 1_000
 
 
-async def test_the_server_tool_says_which_version_is_used(door):
+@pytest.mark.parametrize("version", ["v2", "response-v2"])
+async def test_the_server_tool_says_which_version_is_used(door, version):
     async with door.open() as server:
-        asked = {"action": "capability-negotiate", "client_capabilities": {"response_contract": "v2"}}
+        asked = {"action": "capability-negotiate", "client_capabilities": {"response_contract": version}}
         body = (await server.call("server", asked)).structured_content
     assert body["data"]["response_contract"] == "v2" and body["data"]["supported_versions"] == ["v2"]
     assert body["data"]["feature_flags"]["response_contract_v2"]["enabled"] is True

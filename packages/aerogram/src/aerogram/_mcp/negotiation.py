@@ -144,7 +144,7 @@ def _complaints(asked: Settings, used: str) -> Iterable[Notice]:
     for name, value in asked.items():
         if name != CONTRACT:
             yield _unknown_notice("capability", name, (CONTRACT,))
-        elif used not in map(str, _as_list(value)):
+        elif used not in (str(one).removeprefix("response-") for one in _as_list(value)):  # as `meta.version` has it
             message = f"{CONTRACT} {str(value)[:60]!r} was asked for; {used} is used"
             switch = f"The flag {RESPONSE_CONTRACT_V2.name} decides between {' and '.join(VERSIONS)}"
             yield Notice(message, "UNSUPPORTED_CAPABILITY", "warning", switch)
