@@ -80,7 +80,7 @@ export default {
   "budget.saved": "{share} saved",
   "budget.counter": "Counted with {name}.",
   "budget.way": "Counted",
-  "way.mcp.both": "as sent over MCP: both channels",
+  "way.mcp.both": "as read over MCP: the larger channel",
   "way.mcp.one": "as sent over MCP: one channel",
   "way.http.one": "as sent over HTTP: one channel",
   "budget.ceiling": "The server's own budget is {n} tokens: it never sends more than that.",

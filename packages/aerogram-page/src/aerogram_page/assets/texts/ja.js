@@ -80,7 +80,7 @@ export default {
   "budget.saved": "{share} 節約",
   "budget.counter": "{name} で計数。",
   "budget.way": "数え方",
-  "way.mcp.both": "MCP で送る形：両チャネル",
+  "way.mcp.both": "MCP で読まれる形：大きい方のチャネル",
   "way.mcp.one": "MCP で送る形：1 チャネル",
   "way.http.one": "HTTP で送る形：1 チャネル",
   "budget.ceiling": "サーバー自身の予算は {n} トークンで、それを超えて送ることはありません。",
