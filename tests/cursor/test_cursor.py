@@ -50,11 +50,13 @@ def test_a_cursor_decodes_as_base64_json_with_the_documented_keys() -> None:
 FORMS = pytest.mark.parametrize("documented", [False, True])
 
 
-@pytest.mark.parametrize(("documented", "most"), [(False, 25), (True, 90)])
-def test_a_cursor_takes_few_tokens(documented: bool, most: int) -> None:
+@pytest.mark.parametrize(
+    ("documented", "after", "most"), [(False, None, 25), (True, None, 78), (True, (0.591234, 202_020), 88)]
+)
+def test_a_cursor_takes_few_tokens(documented: bool, after: Any, most: int) -> None:
     """What it takes is up to chance; a place by number on a page of the usual size, anywhere in a long walk."""
     cursors, counter = Cursors(), Vocabulary()
-    places = [replace(HERE, offset=offset) for offset in range(0, 20_000, 97)]
+    places = [replace(HERE, offset=offset, after=after and [*after]) for offset in range(0, 20_000, 97)]
     sizes = [counter.count(cursors.seal(place, documented=documented)) for place in places]
     assert max(sizes) <= most
     assert sum(sizes) / len(sizes) <= most * 0.95
@@ -131,6 +133,38 @@ def test_a_cursor_is_bound_to_its_principal_query_mode_and_server(documented: bo
     assert reason_of(cursors, cursor, query_hash=query_hash("list", {"query": "JWT"})) == "query"
     assert reason_of(cursors, cursor, response_mode="full") == "mode"
     assert reason_of(Cursors(), cursor) == "signature"
+
+
+@FORMS
+def test_a_query_whose_hash_begins_alike_is_another_query(documented: bool) -> None:
+    """A cursor shows two digits of the hash, and its signature covers all of them."""
+    cursors = Cursors()
+    cursor = cursors.seal(HERE, principal="ada", documented=documented)
+    assert opened(cursors, cursor) == replace(HERE, expires_at=opened(cursors, cursor).expires_at)
+    other = QUERY[:2] + QUERY[:1:-1]
+    assert other != QUERY
+    assert reason_of(cursors, cursor, query_hash=other) == "signature"
+
+
+def test_keys_whose_names_begin_alike_both_open_what_they_signed() -> None:
+    secrets = [f"a secret that servers share, number {number}" for number in range(600)]
+    by_name: dict[str, list[str]] = {}
+    for secret in secrets:
+        by_name.setdefault(CursorKeys.from_secrets(secret).signing_key().kid[:2], []).append(secret)
+    first, second, *_ = next(alike for alike in by_name.values() if len(alike) > 1)
+    both = Cursors(CursorKeys.from_secrets(first, second))
+    for secret in (first, second):
+        assert opened(both, Cursors(CursorKeys.from_secrets(secret)).seal(HERE, principal="ada")).offset == 10
+
+
+def test_a_fresh_key_has_a_name_of_its_own_in_cursors() -> None:
+    """So a server that does not know it yet notices, and looks for it."""
+    keys = CursorKeys.ephemeral()
+    names = {keys.signing_key().kid[:2]}
+    for _ in range(40):
+        keys.rotate()
+        names.add(keys.signing_key().kid[:2])
+    assert len(names) == 41
 
 
 @FORMS

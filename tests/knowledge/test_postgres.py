@@ -220,7 +220,7 @@ def test_a_key_that_is_too_old_is_followed_by_another_and_signs_until_then(serve
         finally:
             server.resume()
         _until(lambda: keys.signing_key() != old)
-        assert keys.key(old.kid) == old
+        assert keys.named(old.kid) == (old,)
 
 
 def test_whoever_waits_behind_a_look_for_keys_that_fails_does_not_wait_for_another(server):

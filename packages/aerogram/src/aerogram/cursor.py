@@ -5,12 +5,14 @@ the signature; a key to continue after where the source gave one (with the numbe
 the pages where that is not the usual one. It is signed, not secret; the signature also covers the principal, who is not
 named. There are two forms, and both are opened everywhere:
 
-    short        twenty bytes or a few more in URL-safe base64, without padding
+    short        seventeen bytes or a few more in URL-safe base64, without padding
     documented   base64 of JSON with `query_hash`, `offset` and `response_mode`, as the contract knowledge-1.0 has it;
                  the hash of the query is followed by its proof, in one text, and that by a key of numbers. It is
                  padded with spaces and escaped so that its base64 needs no `+`, `/` or `=`
 
 Signatures have 64 bits: a forger who makes a million attempts a second for a day has a chance of one in 200 million.
+They cover the whole hash of the query. A cursor shows two digits of it, by which another query is told from another
+caller, and two of the name of its key, by which a key that is not known yet is noticed.
 
     Cursors ── seal ──▶ text ── open ──▶ Position
        │
@@ -50,13 +52,13 @@ log = logging.getLogger("aerogram")
 DAY: Final = 86_400.0
 MAX_CURSOR_LENGTH: Final = 4_096
 SIGNATURE_BYTES: Final = 8
-QUERY_DIGITS: Final = 6
-"""So many digits of the hash of a query are in a cursor."""
+SHOWN_DIGITS: Final = 2
+"""So many digits of the hash of a query, and of the name of a key, are in a cursor."""
 _MODES: Final = ("ids_only", "metadata", "preview", "full")
 _FORM: Final = 0x10
 _HAS_KEY: Final = 0x08
-_PROOF: Final = struct.Struct(">2sI3s")
-_HEAD: Final = struct.Struct(">B2sI3s")
+_PROOF: Final = struct.Struct(">cIc")
+_HEAD: Final = struct.Struct(">BcIc")
 SHORTEST_SECRET: Final = 16
 START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
 
@@ -100,7 +102,8 @@ def dearest(cursor: str, total: int | None = None) -> str:
         return cursor
     farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
     if cursor.startswith("eyJ"):
-        return farthest.render_documented(proof=_repeat(_DEAR_PROOF, len(farthest.proof(least=LONG_NUMBERS)) + UNLUCKY))
+        unlucky = 1 if farthest.key is not None else UNLUCKY  # the numbers of a key have room to grow already
+        return farthest.render_documented(proof=_repeat(_DEAR_PROOF, len(farthest.proof(least=LONG_NUMBERS)) + unlucky))
     return _repeat(_DEAR, len(farthest.render_short()))
 
 
@@ -143,9 +146,11 @@ class SigningKey:
     created: float
 
     @classmethod
-    def new(cls, now: float) -> SigningKey:
-        """A fresh random key."""
-        return cls(secrets.token_hex(2), secrets.token_bytes(32), now)
+    def new(cls, now: float, beside: Sequence[SigningKey] = ()) -> SigningKey:
+        """A fresh random key, whose name in a cursor is that of none `beside` it."""
+        taken = {key.kid[:SHOWN_DIGITS] for key in beside}
+        free = [name for number in range(256) if (name := f"{number:02x}") not in taken]
+        return cls(secrets.choice(free) + secrets.token_hex(1), secrets.token_bytes(32), now)
 
     @classmethod
     def from_secret(cls, secret: str | bytes) -> SigningKey:
@@ -185,9 +190,9 @@ class CursorKeys:
         """The key to sign with."""
         return self._keys[0]
 
-    def key(self, kid: str) -> SigningKey | None:
-        """The key of that name, if there is or was one."""
-        return next((key for key in self._keys if key.kid == kid), None)
+    def named(self, kid: str) -> tuple[SigningKey, ...]:
+        """The keys whose names begin like this; mostly one, and none if there never was one."""
+        return tuple(key for key in self._keys if key.kid.startswith(kid))
 
     def refresh(self) -> Future[None] | None:
         """A look for keys that others have made, under way; None when there is nothing to wait for."""
@@ -195,7 +200,7 @@ class CursorKeys:
 
     def rotate(self) -> None:
         """Sign with a fresh key from now on; cursors of the older keys stay good."""
-        self._keys = (SigningKey.new(time.time()), *self._keys)
+        self._keys = (SigningKey.new(time.time(), self._keys), *self._keys)
 
 
 class _FileCursorKeys(CursorKeys):
@@ -216,11 +221,11 @@ class _FileCursorKeys(CursorKeys):
                 log.warning("the cursor keys cannot be rotated: %s", error)
         return self._keys[0]
 
-    def key(self, kid: str) -> SigningKey | None:
-        found = super().key(kid)
-        if found is None:
+    def named(self, kid: str) -> tuple[SigningKey, ...]:
+        found = super().named(kid)
+        if not found:
             self._keys = self._read_safely() or self._keys
-            found = super().key(kid)
+            found = super().named(kid)
         return found
 
     def rotate(self) -> None:
@@ -232,7 +237,8 @@ class _FileCursorKeys(CursorKeys):
         with file_lock(self._path.with_name(self._path.name + ".lock")):
             keys = self._read()
             if rotate or not keys or now - keys[0].created > self._rotate_every:
-                keys = (SigningKey.new(now), *(key for key in keys if now - key.created <= self._keep))
+                kept = tuple(key for key in keys if now - key.created <= self._keep)
+                keys = (SigningKey.new(now, kept), *kept)
                 self._write(keys)
         self._keys = keys
 
@@ -291,10 +297,10 @@ class Cursors:
         key = self._keys.signing_key()
         ends = int(position.expires_at or self._clock() + self._lifetime)
         body = _Body(
-            key.kid,
+            key.kid[:SHOWN_DIGITS],
             ends,
             position.response_mode,
-            position.query_hash[:QUERY_DIGITS],
+            position.query_hash,
             position.offset,
             position.size,
             None if position.after is None else _pack_key(position.after),
@@ -325,20 +331,21 @@ class Cursors:
             kid = _decode(cursor).kid
         except InvalidCursor:  # whoever opens it says so
             return None
-        return self._keys.refresh() if self._keys.key(kid) is None else None
+        return None if self._keys.named(kid) else self._keys.refresh()
 
     def open(
         self, cursor: str, *, query_hash: str, response_mode: str | None = None, principal: str | None = None
     ) -> Position:
         """The position in a cursor, once it is certain that it was made here, for this query and caller."""
         body = _decode(cursor)
-        key = self._keys.key(body.kid)
-        if key is None or not hmac.compare_digest(_signature(key, body, principal), body.signature):
+        if body.query != query_hash[:SHOWN_DIGITS]:
+            _refuse("This cursor belongs to another query", "query")
+        signed = body._replace(query=query_hash)
+        made = (_signature(key, signed, principal) for key in self._keys.named(body.kid))
+        if not any(hmac.compare_digest(one, body.signature) for one in made):
             _refuse("This cursor was not issued to this caller by this server", "signature")
         if body.ends <= self._clock():
             _refuse("This cursor has expired", "expired")
-        if body.query != query_hash[:QUERY_DIGITS]:
-            _refuse("This cursor belongs to another query", "query")
         if response_mode is not None and body.mode != response_mode:
             remedy = f"Repeat the request with response_mode {body.mode!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
@@ -392,7 +399,7 @@ def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoRetu
 
 
 class _Body(NamedTuple):
-    """What stands in a cursor: `ends` in seconds since 1970, `query` the first digits of the hash of its query."""
+    """What stands in a cursor: `ends` in seconds since 1970, `query` the hash of its query, as far as it is known."""
 
     kid: str
     ends: int
@@ -411,7 +418,7 @@ class _Body(NamedTuple):
             _FORM | has_key | _MODES.index(self.mode),
             bytes.fromhex(self.kid),
             self.ends,
-            bytes.fromhex(self.query),
+            bytes.fromhex(self.query[:SHOWN_DIGITS]),
         )
         numbers = _number(self.offset) + _number(self.size or 0)
         key = _canonical([self.key, self.seen]).encode() if has_key else b""
@@ -422,7 +429,8 @@ class _Body(NamedTuple):
 
         They then take `least` so many bytes.
         """
-        proof = _PROOF.pack(bytes.fromhex(self.kid), self.ends, bytes.fromhex(self.query)) + self.signature
+        shown = bytes.fromhex(self.query[:SHOWN_DIGITS])
+        proof = _PROOF.pack(bytes.fromhex(self.kid), self.ends, shown) + self.signature
         numbers = _pack_numbers(self.key)
         return base64.urlsafe_b64encode(proof + (numbers and numbers.ljust(least))).decode().rstrip("=")
 
@@ -436,6 +444,8 @@ class _Body(NamedTuple):
         if self.size is not None:
             body["size"] = self.size
         text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)
+        if len(body["query_hash"]) % 3 == 0:  # what follows it then is spelled in fewer tokens
+            text = text.replace(",", ", ", 1)
         return base64.b64encode((text + " " * (-len(text) % 3)).encode()).decode()
 
 

@@ -100,7 +100,8 @@ class StoreCursorKeys(CursorKeys):
             keys, version = (read_keys(found[0]), found[1]) if found else ((), 0)
             if keys and not rotate and now - keys[0].created <= self._rotate_every:
                 break
-            keys = (SigningKey.new(now), *(key for key in keys if now - key.created <= self._keep))
+            kept = tuple(key for key in keys if now - key.created <= self._keep)
+            keys = (SigningKey.new(now, kept), *kept)
             if self._store.set_shared(NAME, write_keys(keys), version):
                 break
             rotate = False
