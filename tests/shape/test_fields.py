@@ -35,6 +35,12 @@ def test_the_documented_example_selects_three_fields() -> None:
     ]
 
 
+def test_fields_of_a_declared_type_come_in_its_order_and_others_as_they_were_asked_for() -> None:
+    asked = ["source_file", "chunk_text", "chunk_id"]
+    assert list(select(ROW, asked, kind=SEARCH_RESULT)) == ["chunk_id", "chunk_text", "source_file"]
+    assert list(select(ROW, asked)) == asked
+
+
 def test_a_field_of_another_mode_is_refused_with_the_allowed_list() -> None:
     with pytest.raises(InvalidFields) as caught:
         select([ROW], ["chunk_id", "chunk_text"], mode="metadata", kind=SEARCH_RESULT)

@@ -205,7 +205,16 @@ def select(
         raise _refusal(wrong, _names_in_mode(rows, mode, kind, shared), mode)
     items = data if isinstance(data, list) else [data]
     shown = [in_mode(item, mode, kind, shared) for item in items]
-    return _prune(shown if items is data else shown[0], _tree_of(fields))
+    return _prune(shown if items is data else shown[0], _tree_of(_in_order(fields, mode, kind)))
+
+
+def _in_order(fields: Sequence[str], mode: Mode, kind: RecordType | None) -> Sequence[str]:
+    """The fields as a declared type has them, so that a row reads the same whoever asks for it; else as asked for."""
+    declared = kind.fields(mode) if kind is not None else None
+    if declared is None:
+        return fields
+    places = {name: place for place, name in enumerate(declared)}
+    return sorted(fields, key=lambda path: places[path if path in places else path.split(".", maxsplit=1)[0]])
 
 
 def select_in(
