@@ -175,6 +175,7 @@ def test_scores_are_shares_that_order_the_results(shared_small):
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= row[name] <= 1 for row in rows for name in ("hybrid_score", "bm25_score", "similarity_score"))
     assert rows[0]["bm25_score"] > rows[-1]["bm25_score"]
+    assert all(len(str(score)) <= len("0.123") for score in scores)
     assert {row["score_type"] for row in rows} == {"hybrid"}
 
 

@@ -43,6 +43,8 @@ __all__ = [
 ALSO_IN: Final = "also_in"
 """The other documents that have a result word by word; a result without any does not have the member."""
 NAMES: Final = SEARCH_RESULT.additions
+SCORE_DIGITS: Final = 3
+"""A fourth digit would tell nobody more, and cost a token in each of three scores."""
 HALF_LIFE_DAYS: Final = 730
 UNDATED: Final = 0.3
 """The recency of a document that does not say when it was written."""
@@ -222,9 +224,9 @@ def name_copies(
 def _search_record(chunk: StoredChunk, ranked: RankedResults, place: int) -> dict[str, Any]:
     return {
         **chunk_record(chunk),
-        "similarity_score": round(float(ranked.meaning[place]), 4),
-        "bm25_score": round(float(ranked.words[place]), 4),
-        "hybrid_score": round(float(ranked.hybrid[place]), 4),
+        "similarity_score": round(float(ranked.meaning[place]), SCORE_DIGITS),
+        "bm25_score": round(float(ranked.words[place]), SCORE_DIGITS),
+        "hybrid_score": round(float(ranked.hybrid[place]), SCORE_DIGITS),
         "rank": place + 1,
         "score_type": ranked.method,
     }
