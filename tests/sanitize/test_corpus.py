@@ -42,6 +42,9 @@ def secret_cases():
     for text in SECRETS["assignments"]:
         yield {"text": text}, "4711998" if "4711998" in text else "hunter2"
         yield {"text": f"2026-11-16 INFO it happened: {text}\nnext line"}, "4711998" if "4711998" in text else "hunter2"
+    for text in SECRETS["lines"]:
+        yield {"text": text}, "hunter2"
+        yield {"text": f"It says:\n{text}\n\nnext line"}, "hunter2"
     for data in SECRETS["data"]:
         yield json.loads(data), "hunter2"
     for data in SECRETS["numbers"]:

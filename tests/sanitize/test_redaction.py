@@ -162,6 +162,11 @@ def test_json_is_found_wherever_it_stands_in_a_text(text):
 
 
 HOSTILE = [
+    "a,password\n",
+    "a, password\n",
+    'a,password\n"',
+    "|a|password|\n|--|--|\n",
+    "password:\n - ",
     '{"pass',
     '["key",[',
     '{"token":{',

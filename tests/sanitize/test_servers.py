@@ -1,5 +1,8 @@
 """Sanitizers of MCP servers: texts of content, of finished results and of resources are clean as well."""
 
+import json
+import re
+
 import pytest
 from fastmcp import Client as FastMCPClient
 from fastmcp import FastMCP
@@ -9,7 +12,7 @@ from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
-from aerogram import fastmcp, mcp
+from aerogram import Archive, fastmcp, mcp
 from aerogram.errors import NotFound
 from aerogram.sanitize import Fence, Redaction
 
@@ -158,3 +161,31 @@ async def test_links_prompts_failures_of_resources_and_what_an_author_says_besid
     assert KEY not in said and "hunter2" not in said
     assert result.content[1].resource.text == "inside" and prompt.messages[0].content.text.startswith("use [redacted:")
     assert refused.value.error.data["code"] == "NOT_FOUND" and "author/note" in result.meta
+
+
+ROWS = [{"user": f"user{number}", "password": "hunter2", "credentials": {"of": "hunter2"}} for number in range(60)]
+TABLES = {
+    "CSV": "user,password\n" + "\n".join(f"{row['user']},{row['password']}" for row in ROWS),
+    "Markdown": "| user | password |\n|---|---|\n"
+    + "\n".join(f"| {row['user']} | {row['password']} |" for row in ROWS),
+    "lines": "\n".join(map(json.dumps, ROWS)),
+    "Python": str(ROWS),
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("budget", [None, 400])
+@pytest.mark.parametrize("dialect", ["bare", "response-v2"])
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+async def test_what_is_taken_out_of_a_table_is_not_in_the_archive_either(table, dialect, budget):
+    server = FastMCP("tables")
+    fastmcp.install(server, dialect=dialect, sanitizers=(Redaction(),), budget=budget, archive=Archive.in_memory())
+    server.tool(lambda: table, name="users")
+    async with FastMCPClient(server) as client:
+        sent = (await client.call_tool("users")).content[0].text
+        assert "hunter2" not in sent
+        for found in re.findall(r"hash='([0-9a-f]{12})'", sent):
+            for how in ({}, {"as_text": True}, {"query": "[].password"}):
+                kept = (await client.call_tool("retrieve", {"hash": found, **how})).content[0].text
+                assert "hunter2" not in kept
+                assert "redacted" in kept or "query" in how

@@ -71,7 +71,7 @@ from aerogram.reply import (
     is_generated_id,
     new_request_id,
 )
-from aerogram.sanitize import sanitize
+from aerogram.sanitize import Fence, sanitize
 from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citations, move_citations, trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
@@ -551,9 +551,24 @@ def annotate(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 
 def clean(call: Call, draft: ReplyDraft) -> ReplyDraft:
-    """The reply without what may not be said."""
+    """The reply without what may not be said, and the text that its data was read from likewise."""
     steps = call.contract.sanitizers
-    return draft._replace(reply=sanitize(draft.reply, *steps)) if steps else draft
+    if not steps:
+        return draft
+    source = None if draft.source is None else _clean_source(call, draft.source, draft.reply.data)
+    return draft._replace(reply=sanitize(draft.reply, *steps), source=source)
+
+
+def _clean_source(call: Call, source: str, data: Any) -> str | None:
+    """The text that is archived for its data: written anew where something was taken out; None where nobody can.
+
+    It has no fences, which stand around whatever is read from the archive.
+    """
+    clean = sanitize(Reply(data), *(step for step in call.contract.sanitizers if not isinstance(step, Fence))).data
+    if clean is data:
+        return source
+    spell = None if call.payload is None else call.payload.spell
+    return None if spell is None else spell(clean)
 
 
 # The part of it that was asked for

@@ -30,7 +30,7 @@ from aerogram.content.jsontext import STRICT as _READER
 from aerogram.content.jsontext import dumps
 from aerogram.errors import ContractError
 
-__all__ = ["BETWEEN", "DataText", "read_data"]
+__all__ = ["BETWEEN", "DataText", "read_data", "read_python"]
 
 Write: TypeAlias = Callable[[Any], str]
 Row: TypeAlias = dict[str, Any]
@@ -92,7 +92,7 @@ def read_data(texts: Sequence[str]) -> DataText | None:
     text = texts[0]
     first = text.lstrip()[:1]
     if _PYTHON.match(text):
-        return _read_python(text)
+        return read_python(text)
     if first and first in "{[":
         return _read_json(text) or _read_lines(text)
     return _read_markdown(text) if first == "|" or "|" in text[:200] else _read_csv(text)
@@ -263,9 +263,9 @@ def _with_digits(write: Write, digits: Mapping[str, str]) -> Write:
 # Python
 
 
-def _read_python(text: str) -> DataText | None:
+def read_python(text: str) -> DataText | None:
     """Objects in the words of Python, of which nothing is lost: written again they are the same text."""
-    if len(text) > LONGEST_PYTHON:
+    if not _PYTHON.match(text) or len(text) > LONGEST_PYTHON:
         return None
     said = text.strip()
     # the first is quick, and right where no text has a quote in it; a longer integer is seen to be another number

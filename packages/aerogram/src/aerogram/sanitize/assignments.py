@@ -2,6 +2,8 @@
 
     DB_PASSWORD=…      "apiKey": "…"      --token …      ?access_token=…&x=1      <password>…</password>
     password: …        the password is …                 Cookie: …                Server=db;Pwd=…;
+    password: |        api_keys:
+      …                  - …
 
 In prose and in code most of what follows such a name is no secret: a word, a type, a variable, a placeholder. So it
 depends on how the value is written, and how it looks.
@@ -15,7 +17,7 @@ from typing import Final, NamedTuple
 
 from aerogram.sanitize.names import bare_name, is_password, is_secret_name, may_be_secret, plain_spelling, test_of
 
-__all__ = ["STEMS", "AssignmentFinder"]
+__all__ = ["STEMS", "AssignedSecret", "AssignmentFinder"]
 
 STEMS: Final = ("pass", "pwd", "secret", "token", "cred", "cookie", "auth", "key")
 """What stands in every name that may be a secret's, in small letters."""
@@ -57,6 +59,9 @@ _JARGON: Final = re.compile(
     r"[-_]?\d[\w.\-]*",
     re.IGNORECASE,
 )
+_BLOCK: Final = re.compile(r"(?P<mark>[|>][+\-0-9]{0,2}+)?[ \t]*+\r?\n(?P<indent>[ \t]*+)(?P<dash>-[ ]++)?(?=\S)")
+_LINE: Final = re.compile(r"[^\n]*+")
+_NEXT_LINE: Final = re.compile(r"\n(?P<indent>[ \t]*+)(?:(?P<dash>-[ ])|(?=\S))")
 _WORDS_TEXT: Final = (
     "none null nil true false yes no on off str string text bool boolean int integer bytes object any optional "
     "required mandatory needed missing invalid valid wrong incorrect expired empty unset undefined changed "
@@ -105,6 +110,16 @@ class AssignmentFinder:
         """What tells whether a value of a doubtful name is a secret; none for any other name."""
         return None if bare_name(name) in self._shown else test_of(name)
 
+    def may_be_secret(self, name: str) -> bool:
+        """Whether a name is a secret's, or a doubtful one."""
+        return self.is_secret(name) or self.test_of(name) is not None
+
+    def is_assigned(self, name: str, value: str) -> bool:
+        """Whether a value is a secret by the name of its column."""
+        test = self.test_of(name)
+        is_secret = self.is_secret(name) or (test is not None and test(value))
+        return is_secret and bool(value) and not _is_reference(value, name)
+
     def find(self, text: str) -> Iterator[AssignedSecret]:
         """Every secret that is assigned, from left to right."""
         lowered = _lower(text)
@@ -128,7 +143,7 @@ class AssignmentFinder:
             return None
         value = _VALUE.match(text, mention.end)
         if value is None:
-            return None
+            return _read_block(text, mention) if joint == ":" and is_secret else None
         if value["open"] is not None:
             return self._read_quoted(text, value, mention, is_secret=is_secret)
         return self._bare(text, value, mention, joint, is_secret=is_secret)
@@ -199,6 +214,33 @@ def _read_mention(text: str, match: re.Match[str]) -> _Mention:
     backwards = text[max(0, match.start() - _LONGEST_NAME) : match.start()][::-1]
     start = match.start() - len(_NAME.match(backwards)[0])  # type: ignore[index]  # it always matches
     return _Mention(text[start : match.end("name")], start, match["joint"], match.end())
+
+
+def _read_block(text: str, mention: _Mention) -> AssignedSecret | None:
+    """What stands below a name in lines that are further in, as YAML has it: a text, or a list of values."""
+    begin = _BLOCK.match(text, mention.end)
+    if begin is None:
+        return None
+    line = text.rfind("\n", 0, mention.start) + 1
+    outer = len(text[line : mention.start]) - len(text[line : mention.start].lstrip())
+    depth = len(begin["indent"]) + (begin["dash"] is not None)  # items of a list may stand as far out as their name
+    start = end = begin.end()
+    while depth > outer:
+        line_end = _LINE.match(text, end).end()  # type: ignore[union-attr]  # it always matches
+        said = text[end : min(line_end, end + _LONGEST_LOOK)].strip("\"' \r")
+        if (end == start and _is_reference(said, mention.name)) or not (
+            begin["mark"] or _is_symbolic_or_password(said)
+        ):
+            return None
+        end, below = line_end, _NEXT_LINE.match(text, line_end)
+        if below is None or len(below["indent"]) + (below["dash"] is not None) < depth:
+            break
+        end = below.end()
+    return AssignedSecret(start, end) if end > start else None
+
+
+def _is_symbolic_or_password(said: str) -> bool:
+    return is_password(said) or (_is_symbolic(said) and len(said.split()) == 1)
 
 
 def _lower(text: str) -> str:

@@ -86,3 +86,11 @@ class _TextMender:
     def name_of_pair(self, first: str, above: str) -> str:  # noqa: ARG002 - as above
         """An item goes by the name of its list."""
         return above
+
+    def name_after(self, item: Any, above: str) -> str:  # noqa: ARG002 - as above
+        """An item goes by the name of its list."""
+        return above
+
+    def columns_of(self, table: Any, above: str) -> tuple[str, ...]:  # noqa: ARG002 - as above
+        """Cells go by the name of their list."""
+        return ()

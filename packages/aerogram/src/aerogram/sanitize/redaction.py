@@ -7,16 +7,18 @@ Whatever is done to a text takes time in proportion to its length.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
+from aerogram.content.datatext import read_python
 from aerogram.content.jsontext import begins_as_json, dumps, dumps_loosely, find_json, loads_loosely
 from aerogram.errors import ContractError
 from aerogram.reply import Notice, Reply
-from aerogram.sanitize.assignments import STEMS, AssignmentFinder
+from aerogram.sanitize.assignments import STEMS, AssignedSecret, AssignmentFinder
 from aerogram.sanitize.kinds import SECRET_KINDS, USUAL_BODIES, SecretKind
 from aerogram.sanitize.names import ODD_LETTERS, bare_name, is_plural, plain_spelling
+from aerogram.sanitize.tables import Cell, columns_of, find_cells
 from aerogram.sanitize.walking import Place, pointer_to, walk
 
 __all__ = ["Redaction"]
@@ -147,15 +149,11 @@ class Redaction:
                 if clue not in lowered:
                     continue
                 text = pattern.sub(lambda match, name=kind_name: match[1] + _mask(name, told), text)  # type: ignore[misc]
-        return self._without_assignments(text, told) if ASSIGNMENT in clues else text
-
-    def _without_assignments(self, text: str, told: Callable[[str], None]) -> str:
-        pieces: list[str] = []
-        position = 0
-        for found in self._assignments.find(text):
-            pieces += (text[position : found.start], _mask(NAMED, told))
-            position = found.end
-        return "".join((*pieces, text[position:])) if pieces else text
+        if COLUMN in clues and "\n" in text:
+            cells = find_cells(text, self._assignments.may_be_secret)
+            secret = (one for one in cells if self._assignments.is_assigned(one.name, text[one.start : one.end]))
+            text = _without(text, secret, told)
+        return _without(text, self._assignments.find(text), told) if ASSIGNMENT in clues else text
 
 
 class _SecretMender:
@@ -212,6 +210,10 @@ class _SecretMender:
             self._text, self.clues = outer, known
 
     def _mend_whole(self, text: str, place: Place) -> tuple[str, bool] | None:
+        held = read_python(text)
+        if held is not None:
+            clean = walk(held.value, "", place, self)
+            return text if clean is held.value else held.write(clean), True
         if not begins_as_json(text):
             return None
         try:
@@ -250,15 +252,23 @@ class _SecretMender:
         """What the second of a pair goes by: the first, if that is the name of a secret."""
         if above and self._names.is_secret(above):
             return above
-        return first if self._may_name(first) else above
+        return first if self._names.may_be_secret(first) else above
+
+    def name_after(self, item: Any, above: str) -> str:
+        """What stands after an option of a command goes by the option, as in `--password`, `…`."""
+        if not (isinstance(item, str) and item.startswith("-")) or (above and self._names.is_secret(above)):
+            return above
+        name = item.lstrip("-")
+        return name if "=" not in name and self._names.may_be_secret(name) else above
+
+    def columns_of(self, table: Sequence[Any] | Mapping[str, Any], above: str) -> Sequence[str]:
+        """The names of the columns of a table, where one of them may be a secret's."""
+        return () if above and self._names.is_secret(above) else columns_of(table, self._names.may_be_secret)
 
     def _pair_name(self, members: Mapping[str, Any]) -> str | None:
         """The name in a mapping that has a name and a value."""
         said = [value for name, value in members.items() if name.lower() in _PAIR_NAMES and isinstance(value, str)]
-        return next(filter(self._may_name, said), None)
-
-    def _may_name(self, text: str) -> bool:
-        return self._names.is_secret(text) or self._names.test_of(text) is not None
+        return next(filter(self._names.may_be_secret, said), None)
 
 
 _SCHEMA_MARK: Final = "\0schema"
@@ -276,7 +286,8 @@ def _fault_of(members: Mapping[str, Any]) -> str:
 
 
 KIND, URL, HEADER, ASSIGNMENT, NAME, SPELLING = "kind", "url", "header", "assignment", "name", "spelling"
-ALL_CLUES: Final = frozenset((KIND, URL, HEADER, ASSIGNMENT, NAME, SPELLING))
+COLUMN: Final = "column"
+ALL_CLUES: Final = frozenset((KIND, URL, HEADER, ASSIGNMENT, NAME, SPELLING, COLUMN))
 """What there may be in some data: each is looked for in its own way."""
 
 
@@ -294,6 +305,7 @@ class _Clues:
         stems = tuple(dict.fromkeys((*STEMS, *(plain_spelling(name).lower() for name in redaction.names))))
         self._stems = stems
         self._stems_in_json = tuple(_compile_stem_in_json(dumps(stem)[1:-1]) for stem in stems)
+        self._columns_in_json = tuple(re.compile(re.escape(dumps(stem)[1:-1]) + _COLUMN_END) for stem in stems)
 
     def find(self, data: Any) -> frozenset[str]:
         """What there may be in some data."""
@@ -313,6 +325,7 @@ class _Clues:
                 (HEADER, any(one.search(lowered) for one in _HEADERS_IN_JSON)),
                 (ASSIGNMENT, _FLAG.search(lowered) or any(one.search(lowered) for one in self._stems_in_json)),
                 (NAME, self._has_name(body, lowered)),
+                (COLUMN, b"\\n" in body and any(one.search(lowered) for one in self._columns_in_json)),
             )
             if is_there
         ).union((SPELLING,) if is_odd else ())
@@ -334,7 +347,8 @@ class _Clues:
         if b"\\\\u" in body:  # a text may be JSON in which names are escaped
             return True
         has_pairs = (
-            b'[["' in body
+            b"[[" in body
+            or b'"-' in body
             or b'"{\\"' in body
             or b'"[{' in body
             or b'"[[' in body
@@ -399,6 +413,8 @@ _ODD_SPELLING: Final = re.compile(
 )
 _FLAG: Final = re.compile(rb"--[a-z0-9_.-]{0,40}?(?:" + "|".join(STEMS).encode() + rb")[a-z0-9_.-]{0,40}+[ ]")
 _ESCAPED_NAME: Final = re.compile(rb'\\"[^"\\]*":')
+_COLUMN_END: Final = rb"[a-z0-9_. \x80-\xff-]{0,40}+(?:\\{1,15}\")?+[ ]{0,99}+(?:[,;|]|\\{1,15}[tnr])"
+"""What follows a name in the header of a table."""
 _PAIR_CLUES: Final = frozenset(name.encode() for name in _PAIR_VALUES)
 
 
@@ -409,6 +425,16 @@ def _compile_stem_in_json(stem: bytes) -> re.Pattern[bytes]:
         + rb"[a-z0-9_.\-\x80-\xff]{0,40}+(?:\\{1,15}[\"'`]|['`\]]){0,2}+"
         + rb"(?:[ ]{0,4}+(?:\\t)?(?:[=:>]|\xef\xbc[\x9a\x9d])|[ ](?:is|was)[ ])"
     )
+
+
+def _without(text: str, found: Iterable[AssignedSecret | Cell], told: Callable[[str], None]) -> str:
+    """The text with masks in some places."""
+    pieces: list[str] = []
+    position = 0
+    for one in found:
+        pieces += (text[position : one.start], _mask(NAMED, told))
+        position = one.end
+    return "".join((*pieces, text[position:])) if pieces else text
 
 
 def _mask(kind: str, told: Callable[[str], None]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from aerogram.content.jsontext import pointer_of
+from aerogram.sanitize.tables import are_rows
 
 __all__ = ["Mender", "Place", "pointer_to", "walk"]
 
@@ -27,6 +28,12 @@ class Mender(Protocol):
     def name_of_pair(self, first: str, above: str) -> str:
         """What the second item of a pair goes by, in a list of nothing but pairs."""
 
+    def name_after(self, item: Any, above: str) -> str:
+        """What an item of a list goes by that stands after another one."""
+
+    def columns_of(self, table: Sequence[Any] | Mapping[str, Any], above: str) -> Sequence[str]:
+        """What the cells of rows go by, below a header or in a member of a mapping; nothing where there are none."""
+
 
 def walk(value: Any, name: str, place: Place, mender: Mender) -> Any:
     """The value with its texts and numbers mended; the same object where nothing changed."""
@@ -44,12 +51,26 @@ def walk(value: Any, name: str, place: Place, mender: Mender) -> Any:
 
 
 def _walk_items(value: list[Any] | tuple[Any, ...], name: str, place: Place, mender: Mender) -> Any:
+    columns = mender.columns_of(value, name)
+    if columns:
+        return _with_items(value, [value[0], *_walk_rows(value[1:], columns, (place, 1), mender)])
     if value and all(map(_is_pair, value)):
-        items = [_walk_pair(item, name, (place, index), mender) for index, item in enumerate(value)]
-    else:
-        items = [walk(item, name, (place, index), mender) for index, item in enumerate(value)]
+        return _with_items(value, [_walk_pair(item, name, (place, at), mender) for at, item in enumerate(value)])
+    names = (name, *(mender.name_after(item, name) for item in value[:-1]))
+    return _with_items(value, [walk(item, names[at], (place, at), mender) for at, item in enumerate(value)])
+
+
+def _with_items(value: list[Any] | tuple[Any, ...], items: list[Any]) -> Any:
     changed = any(new is not old for new, old in zip(items, value, strict=True))
     return type(value)(items) if changed else value
+
+
+def _walk_rows(rows: Sequence[Any], columns: Sequence[str], place: Place, mender: Mender) -> list[Any]:
+    """Rows of cells, each of which goes by its column."""
+    return [
+        _with_items(row, [walk(cell, name, (place, name), mender) for name, cell in zip(columns, row, strict=True)])
+        for row in rows
+    ]
 
 
 def _is_pair(value: Any) -> bool:
@@ -65,9 +86,13 @@ def _walk_pair(pair: Any, name: str, place: Place, mender: Mender) -> Any:
 def _walk_members(members: Mapping[str, Any], above: str, place: Place, mender: Mender) -> Mapping[str, Any]:
     changed = False
     mended: dict[str, Any] = {}
+    columns = mender.columns_of(members, above)
     for name, value in members.items():
         key = mender.mend(name, None, place)
-        new = walk(value, mender.name_of(name, members, above), (place, key), mender)
+        if columns and are_rows(value, len(columns)):
+            new = _with_items(value, _walk_rows(value, columns, (place, key), mender))
+        else:
+            new = walk(value, mender.name_of(name, members, above), (place, key), mender)
         changed = changed or new is not value or key is not name
         # two names that became one would lose a value
         mended[key if key not in mended else f"{key} {len(mended)}"] = new
