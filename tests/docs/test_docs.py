@@ -117,6 +117,15 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_every_file_and_folder_that_the_readme_sends_to_is_there():
+    """For whoever works on the project: below one of the packages, whatever stands before it."""
+    table = PAGES[0].read_text(encoding="utf-8").partition("## Working on Aerogram")[2]
+    named = re.findall(r"`(?:…/)?([\w/-]+(?:/|\.py|\.toml))`", table)
+    roots = [ROOT, ROOT / "packages", *(ROOT / "packages").glob("*"), *(ROOT / "packages").glob("*/src/*")]
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
+    assert len(named) > 40
+
+
 def test_every_page_is_reached_from_the_readme():
     readme = PAGES[0].read_text(encoding="utf-8")
     assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in readme] == []
