@@ -4,8 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 SOURCES := packages tests bench tools
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
-# one more than there are cores: tests that wait for a process or a clock leave theirs to others
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+# two more than there are cores: tests wait for processes and clocks about as long as they compute where servers are started
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 # what was compiled is kept, whatever the shell says: every process that a test starts would compile it again
 unexport PYTHONDONTWRITEBYTECODE
 # what is tried while one works: no server process, no browser, no database
