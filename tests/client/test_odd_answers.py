@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from aerogram.client import Client, read
-from aerogram.errors import ContractError, NotFound
+from aerogram.errors import ContractError, IntegrityError, NotFound
 
 LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
 
@@ -66,3 +66,42 @@ def test_numbers_without_end_in_headers_say_nothing(name):
     headers = {"content-type": "application/json", name: "9" * 5_000}
     reply = read(httpx.Response(503, headers=headers, content=b"{}", request=httpx.Request("GET", "http://h/")))
     assert (reply.rate_limit, reply.problem.retry_after) == (None, None)
+
+
+HASH = "sha256:" + "a" * 64
+ODD_META = {
+    "a cursor that is an object": {"page": {"cursor": {"a": 1}, "has_more": True}},
+    "a hash that is true": {"fidelity": {"level": "partial", "archive_hashes": {"data": True}}},
+    "a warning that is true": {"notices": [{"message": True}], "fidelity": {"level": "partial"}},
+    "a warning that is null": {"notices": [{"message": None}], "fidelity": {"level": "partial"}},
+}
+
+
+@pytest.mark.parametrize("meta", ODD_META.values(), ids=ODD_META)
+def test_parts_beside_a_body_of_another_type_are_refused(meta):
+    said = {f"dev.aerogram/{name}": part for name, part in meta.items()}
+    with pytest.raises(ContractError, match="/_meta"):
+        read({"content": [{"type": "text", "text": "x"}], "isError": False, "_meta": said})
+
+
+def test_a_hash_of_another_type_beside_an_envelope_is_refused():
+    said = {"dev.aerogram/fidelity": {"level": "partial", "archive_hashes": {"content": 5}}}
+    body = {"success": True, "data": {"a": 1}, "error": None, "meta": {"version": "response-v2"}}
+    with pytest.raises(ContractError, match="/_meta"):
+        read({"content": [{"type": "text", "text": "x"}], "structuredContent": body, "_meta": said})
+
+
+def test_a_problem_whose_code_is_null_is_refused():
+    told = {"error_code": "RATE_LIMIT_EXCEEDED", "error_type": "rate_limit", "remediation": "wait", "details": {}}
+    meta = {"version": "response-v2", "aerogram": {"problem": {"code": None}}}
+    with pytest.raises(ContractError, match="null"):
+        read({"success": False, "data": told, "error": "x", "meta": meta})
+
+
+def test_the_way_to_the_rest_is_found_in_long_words_as_fast_as_they_are_long():
+    """Twice the words would take four times as long, and a megabyte hours."""
+    meta = {"version": "response-v2", "warnings": ["a" * 1_000_000], "content_fidelity": "partial"}
+    meta |= {"content_fidelity_schema_version": "1.0", "content_archive_hashes": {"data": HASH}}
+    body = {"success": True, "data": {"results": [1]}, "error": None, "meta": meta}
+    with pytest.raises(IntegrityError):
+        Client(lambda *_: {"content": []}, retrieve="retrieve", on_notice=lambda *_: None).whole(read(body))

@@ -16,7 +16,7 @@ from aerogram.channels.encodings import read_text
 from aerogram.content.jsontext import loads
 from aerogram.dialects import read as read_body
 from aerogram.dialects import recognise
-from aerogram.dialects.protocol import Dialect, restore
+from aerogram.dialects.protocol import Dialect, check_aside, restore
 from aerogram.errors import ContractError
 from aerogram.reply import LEFT_OUT, Fidelity, Notice, Page, Problem, Reply
 
@@ -133,6 +133,7 @@ def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Re
         heard |= {"status": "error", "problem": problem}
     if account is not None and aside.keys().isdisjoint({"page", "fidelity"}):
         heard = {**_read_account(account), **heard}
+    check_aside(aside, "bare", "/_meta")
     return restore(heard, aside, "bare", "/_meta")
 
 
@@ -175,6 +176,7 @@ def _add_missing_content(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[An
     hashes = said.get("archive_hashes") if isinstance(said, Mapping) else None
     if not isinstance(hashes, Mapping):
         return reply
+    check_aside({"fidelity": {"archive_hashes": hashes}}, "bare", "/_meta")
     own = reply.fidelity or Fidelity("full")
     level = "partial" if own.level == "full" else own.level
     return reply.replace(fidelity=replace(own, level=level, archive_hashes={**(own.archive_hashes or {}), **hashes}))

@@ -42,7 +42,7 @@ __all__ = [
 HASH: Final = "{hash}"
 RETRIEVE: Final = "retrieve"
 """What servers call the tool that gives back what was left out, if nobody says otherwise."""
-_CALL: Final = re.compile(r"([\w./-]+)\(hash='[0-9a-f]{12}'")
+_CALL: Final = re.compile(r"(?<![\w./-])([\w./-]++)\(hash='[0-9a-f]{12}'")
 """The call that a warning names."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -365,11 +365,31 @@ def _difference(said: Any, heard: Any) -> Any:
 def _restore_part(name: str, value: Any, heard: Any) -> Any:
     if name in LISTS:
         if _pairs_up(value, heard):
-            return tuple(replace(part, **one) for part, one in zip(heard, value, strict=True))
-        return tuple(LISTS[name](**one) for one in value or ())
-    if name not in PARTS or value is None:
-        return value
-    return PARTS[name](**value) if heard is None else replace(heard, **value)
+            return tuple(_mend_part(LISTS[name], part, one) for part, one in zip(heard, value, strict=True))
+        return tuple(_mend_part(LISTS[name], None, one) for one in value or ())
+    return value if name not in PARTS or value is None else _mend_part(PARTS[name], heard, value)
+
+
+def _mend_part(kind: type[Any], heard: Any, said: Mapping[str, Any]) -> Any:
+    """A part as it was said; a null takes back a default, and there is none for what every such part has."""
+    required = (one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING)
+    for name in required:
+        if name in said and said[name] is None:
+            raise InvalidReply(f"{kind.__name__.lower()}.{name} is not null")
+    return kind(**said) if heard is None else replace(heard, **said)
+
+
+def check_aside(aside: Mapping[str, Any], dialect: str, pointer: str) -> None:
+    """Raise `ContractError` where what stands beside a body is of another type than it has in a reply.
+
+    A word that a list may have got later passes.
+    """
+    try:
+        Extension.model_validate(aside, strict=True)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_context=False):
+            if fault["type"] != "literal_error" or not isinstance(fault["input"], str):
+                raise ContractError(fault["msg"], pointer + pointer_of(fault["loc"]), dialect) from None
 
 
 def _pairs_up(said: Any, heard: Any) -> bool:
