@@ -26,7 +26,7 @@ import mcp_types
 from fastmcp.utilities.types import Image
 
 from aerogram.archive import Archive
-from aerogram.clients import CLIENTS, Client, Reads
+from aerogram.clients import CLIENTS, KnownClient, Reads
 from aerogram.content.jsontext import dumps
 from aerogram.errors import Conflict, Forbidden, NotFound, RateLimited
 from aerogram.fastmcp import install
@@ -227,14 +227,14 @@ def results(budget: int | str, dialect: str) -> dict[str, mcp_types.CallToolResu
 class Sight(NamedTuple):
     """What a model reads of a step, and what it should have read and did not."""
 
-    client: Client
+    client: KnownClient
     dialect: str
     step: Step
     text: str
     lost: tuple[Need, ...]
 
 
-def play(client: Client, dialect: str) -> Iterator[Sight]:
+def play(client: KnownClient, dialect: str) -> Iterator[Sight]:
     """Everything that the model of a client reads, in each way that it may."""
     found = results(client.name if client.limits else OWN_BUDGET, dialect)
     for step in STEPS:
@@ -252,7 +252,7 @@ def _is_read(need: Need, text: str) -> bool:
     return any(one in text for one in ((need,) if isinstance(need, str) else need))
 
 
-def pass_on(client: Client, result: mcp_types.CallToolResult, reads: Reads) -> str:
+def pass_on(client: KnownClient, result: mcp_types.CallToolResult, reads: Reads) -> str:
     """What a client gives to its model of a result."""
     is_structured = reads == "structured" and result.structured_content is not None
     texts = [_shown(block) for block in result.content if not is_structured or block.type == "image"]
@@ -283,7 +283,7 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _score(client: Client, dialect: str) -> str:
+def _score(client: KnownClient, dialect: str) -> str:
     lost = {sight.step.name for sight in play(client, dialect) if sight.lost}
     return f"{len(STEPS) - len(lost)} of {len(STEPS)}" + (f", not {', '.join(sorted(lost))}" if lost else "")
 

@@ -10,7 +10,7 @@ from aerogram.channels import Policy
 from aerogram.shape.modes import Mode
 from aerogram_page.host import Way
 
-__all__ = ["Check", "Compare", "Copy", "Curve", "Operation", "Piece", "ShowDigest", "Shrink", "Source"]
+__all__ = ["Check", "Compare", "Copy", "Curve", "Operation", "Piece", "ReplySource", "ShowDigest", "Shrink"]
 
 Hash = Annotated[str, Field(min_length=12, max_length=100)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -29,7 +29,7 @@ class Operation(_Ask):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class Source(_Ask):
+class ReplySource(_Ask):
     """What is shown: the answer to a call, an opened reply, or a failure."""
 
     call: Operation | None = None
@@ -46,7 +46,7 @@ class Source(_Ask):
 class _OfSource(_Ask):
     """`channels` are those of the way, unless others are named."""
 
-    source: Source
+    source: ReplySource
     dialect: Name = "knowledge-1.0"
     channels: Policy | None = None
 
@@ -76,7 +76,7 @@ class Curve(_OfSource):
 class Piece(_Ask):
     """One piece of what was left out, or the whole entry that holds it."""
 
-    source: Source
+    source: ReplySource
     archive: Hash
     pointer: Pointer | None = None
     hash: Hash | None = None

@@ -17,7 +17,7 @@ from aerogram.content.jsontext import dumps_unproven
 from aerogram.errors import ContractError, NotFound
 from aerogram_page import pieces
 
-__all__ = ["Calls", "KeptCall"]
+__all__ = ["CallHistory", "KeptCall"]
 
 MOST_CALLS: Final = 100
 MOST_BYTES: Final = 40 * 1024 * 1024
@@ -37,7 +37,7 @@ class KeptCall:
     tokens: tuple[int, int] = (0, 0)
 
 
-class Calls:
+class CallHistory:
     """Keeps calls at hand by their numbers; the oldest make room."""
 
     def __init__(self, archive: Archive | None) -> None:

@@ -159,7 +159,7 @@ class Shrinker:
         others: dict[Mode, ReplyView | None] = dict(zip(modes, found, strict=True))
         return {mode: shown if mode == ask.mode else others.get(mode) for mode in MODES}
 
-    async def _in_mode(self, source: asks.Source, mode: Mode, principal: str | None) -> ReplyView | None:
+    async def _in_mode(self, source: asks.ReplySource, mode: Mode, principal: str | None) -> ReplyView | None:
         try:
             found = await self._sources.find(source, mode, principal, is_free=True)
         except InvalidCursor:

@@ -20,7 +20,7 @@ from aerogram.contract import Contract
 from aerogram.gateway.report import Entry
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server
-from aerogram_page.calls import Calls, KeptCall
+from aerogram_page.calls import CallHistory, KeptCall
 from aerogram_page.host import Host
 from aerogram_page.inspection import NoKeys, OnThisMachine
 from aerogram_page.live import Feed
@@ -50,7 +50,7 @@ class GatewayPage:
     def __init__(self, contract: Contract) -> None:
         self._has_ended = False
         self._feed = Feed(lambda: self._has_ended)
-        self._calls = Calls(contract.archive)
+        self._calls = CallHistory(contract.archive)
         self._host = GatewayHost(contract, self._feed, calls=self._calls)
 
     def hear(self, entry: Entry) -> None:

@@ -13,7 +13,7 @@ from aerogram.contract import Contract
 from aerogram.errors import NotFound
 from aerogram.reply import Reply
 from aerogram.shape.modes import MODES, Mode
-from aerogram_page.calls import Calls
+from aerogram_page.calls import CallHistory
 from aerogram_page.live import Feed
 from aerogram_page.opening import OpenedReply
 
@@ -31,7 +31,7 @@ class Host:
     feed: Feed | None = None
     opened: OpenedReply | None = None
     """The reply that the page begins with, if it was started for one."""
-    calls: Calls | None = None
+    calls: CallHistory | None = None
     """The calls of a wrapped server, if it was started for those."""
     kind: ClassVar[str] = "inspect"
     mounted: Sequence[str] = field(default=(), kw_only=True)

@@ -51,7 +51,7 @@ from aerogram.reply import Problem, Reply, accept_request_id, new_request_id
 from aerogram.serving.guard import Exemptions
 from aerogram_page import asks, files
 from aerogram_page.answers import PageAnswers
-from aerogram_page.calls import Calls
+from aerogram_page.calls import CallHistory
 from aerogram_page.host import Host
 from aerogram_page.paths import API, ASSETS, LARGE_BODIES, OPEN
 
@@ -212,7 +212,7 @@ class _PageHandlers:
         given = request.path_params
         return _json(await self._calls(request).recover(given["number"], given["hash"]))
 
-    def _calls(self, request: Request) -> Calls:
+    def _calls(self, request: Request) -> CallHistory:
         self._require_owner(request)
         if self._host.calls is None:
             raise NotFound("There is no wrapped server here whose calls could be looked at")

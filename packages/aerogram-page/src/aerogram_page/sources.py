@@ -128,13 +128,15 @@ class Sources:
         size = sum(kept.opened.bytes for kept in self._opened.values())
         return len(self._opened) > KEPT_REPLIES or size > KEPT_BYTES
 
-    def modes(self, source: asks.Source) -> tuple[Mode, ...]:
+    def modes(self, source: asks.ReplySource) -> tuple[Mode, ...]:
         """The modes in which a source can be shown."""
         if source.call is not None:
             return self._host.modes(source.call.operation)
         return MODES if source.reply is not None else ("full",)
 
-    async def find(self, source: asks.Source, mode: Mode, principal: str | None, *, is_free: bool = False) -> ReplyView:
+    async def find(
+        self, source: asks.ReplySource, mode: Mode, principal: str | None, *, is_free: bool = False
+    ) -> ReplyView:
         """The reply of a source in a mode; a call that is free takes nothing from the caller's limits."""
         if source.call is not None:
             return await self._answer(source.call, mode, principal, is_free)

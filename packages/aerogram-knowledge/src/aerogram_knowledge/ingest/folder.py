@@ -19,7 +19,7 @@ from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
-__all__ = ["ChangingFile", "Listing", "list_files", "read_bytes", "resolve"]
+__all__ = ["ChangingFile", "FolderListing", "list_files", "read_bytes", "resolve"]
 
 SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
 ATTEMPTS: Final = 3
@@ -30,7 +30,7 @@ class ChangingFile(UnreadableSource):
 
 
 @dataclass
-class Listing:
+class FolderListing:
     """The files of a root by their paths, what could not be listed, and the folders of that.
 
     `passed` counts the files that are of no kind that is read, by the endings of their names.
@@ -58,9 +58,9 @@ def resolve(root: str | os.PathLike[str]) -> Path:
     return found
 
 
-def list_files(root: Path, label: str = "", without: Path | None = None) -> Listing:
+def list_files(root: Path, label: str = "", without: Path | None = None) -> FolderListing:
     """The files below a root (or the one file that it is), named below `label`; a folder may be left out."""
-    listing = Listing()
+    listing = FolderListing()
     for path in [root] if root.is_file() else _walk(root, listing, label, without):
         relative = root.name if path == root else path.relative_to(root).as_posix()
         _list(path, f"{label}/{relative}" if label else relative, root if root.is_dir() else root.parent, listing)
@@ -85,7 +85,7 @@ def read_bytes(path: Path, file: File, most_bytes: int) -> File:
     raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
 
 
-def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Iterator[Path]:
+def _walk(root: Path, listing: FolderListing, label: str, without: Path | None) -> Iterator[Path]:
     def note_unread(error: OSError) -> None:
         folder = Path(error.filename).relative_to(root).as_posix()
         name = f"{label}/{folder}" if label else folder
@@ -99,7 +99,7 @@ def _walk(root: Path, listing: Listing, label: str, without: Path | None) -> Ite
         listing.passed.update(PurePath(name).suffix.lower() for name in shown if suffix_of(name) not in SUFFIXES)
 
 
-def _list(path: Path, name: str, root: Path, listing: Listing) -> None:
+def _list(path: Path, name: str, root: Path, listing: FolderListing) -> None:
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root):
             listing.problems[name] = "it is a link that leads out of the folder"

@@ -20,7 +20,7 @@ from typing import Final
 
 from aerogram.errors import Unavailable
 from aerogram_knowledge.documents.document import File
-from aerogram_knowledge.ingest.folder import Listing, list_files
+from aerogram_knowledge.ingest.folder import FolderListing, list_files
 from aerogram_knowledge.ingest.preparation import READER, FileBatch, Job
 from aerogram_knowledge.store import FileState, Store
 
@@ -107,7 +107,7 @@ class Ingester:
         done.seconds = time.perf_counter() - started
         return done
 
-    def _forget(self, listing: Listing, ours: Sequence[str], done: IngestResult) -> None:
+    def _forget(self, listing: FolderListing, ours: Sequence[str], done: IngestResult) -> None:
         """Forget the files of this root that are no longer there."""
         gone = [path for path in ours if path not in listing.files and not listing.hides(path)]
         if gone:
@@ -148,7 +148,9 @@ def _has_changed(file: File, before: FileState | None) -> bool:
     return before is None or (before.size, before.changed_ns, before.reader) != now
 
 
-def _unchanged_files(listing: Listing, known: Mapping[str, FileState], pending: Sequence[File]) -> list[FileState]:
+def _unchanged_files(
+    listing: FolderListing, known: Mapping[str, FileState], pending: Sequence[File]
+) -> list[FileState]:
     """The files that have not changed since they were read."""
     again = {file.path for file in pending}
     return [known[path] for path in listing.files if path in known and path not in again]

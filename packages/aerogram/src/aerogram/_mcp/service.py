@@ -50,7 +50,7 @@ from aerogram.answer import (
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import channels_of
-from aerogram.clients import Client, find_client
+from aerogram.clients import KnownClient, find_client
 from aerogram.content.jsontext import dumps_unproven
 from aerogram.contract import Contract
 from aerogram.contract.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
@@ -306,7 +306,9 @@ class Service:
             **known,
         )
 
-    def _contract_for(self, agreed: Agreement, profile: Profile, caller: Caller, client: Client | None) -> Contract:
+    def _contract_for(
+        self, agreed: Agreement, profile: Profile, caller: Caller, client: KnownClient | None
+    ) -> Contract:
         agreed_on = self._agreed_contract(agreed, profile, caller)
         if not profile.is_by_client:
             return agreed_on

@@ -14,7 +14,7 @@ import aerogram
 from aerogram import dialects
 from aerogram.cli import wrap
 from aerogram.cli.terminal import read_input, write_json, write_text
-from aerogram.clients import CLIENTS, Client
+from aerogram.clients import CLIENTS, KnownClient
 from aerogram.documents import schemas
 from aerogram.documents.explanation import Explanation, explain, explain_all
 from aerogram.errors import UnknownDialect
@@ -136,11 +136,11 @@ def _clients(
 _CLIENT_HEAD = ("client", "success", "failure", "limits")
 
 
-def _client_row(client: Client) -> tuple[str, ...]:
+def _client_row(client: KnownClient) -> tuple[str, ...]:
     return client.name, client.success or "?", client.failure or "?", client.told_limits or "?"
 
 
-def _client_facts(client: Client) -> list[tuple[str, str]]:
+def _client_facts(client: KnownClient) -> list[tuple[str, str]]:
     """Everything that is known, a line each."""
     facts = {
         "calls itself": ", ".join(client.names),

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-__all__ = ["CLIENTS", "Client", "Limit", "Reads", "find_client"]
+__all__ = ["CLIENTS", "KnownClient", "Limit", "Reads", "find_client"]
 
 Reads: TypeAlias = Literal["structured", "text", "either"]
 """What a model reads of a result: structured content alone where there is any, the text alone, or by a setting."""
@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Client:
+class KnownClient:
     """A row: what a client's model reads, and what becomes of the rest."""
 
     name: str
@@ -63,22 +63,22 @@ class Client:
 _UNITS: Final = {"characters": "characters", "bytes": "bytes"}
 
 
-def _rows(file: Mapping[str, Mapping[str, Any]]) -> dict[str, Client]:
+def _rows(file: Mapping[str, Mapping[str, Any]]) -> dict[str, KnownClient]:
     found = {}
     for name, row in file.items():
         said = {**file.get(row.get("like", ""), {}), **row}
         said.pop("like", None)
         limits = tuple(Limit(one["most"], one["counter"]) for one in said.pop("limits", ()))
         said |= {one: tuple(said.get(one, ())) for one in ("names", "sources")}
-        found[name] = Client(name=name, limits=limits, **said)
+        found[name] = KnownClient(name=name, limits=limits, **said)
     return found
 
 
-CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
+CLIENTS: Final[Mapping[str, KnownClient]] = MappingProxyType(
     _rows(tomllib.loads(Path(__file__).with_name("clients.toml").read_text(encoding="utf-8")))
 )
 
 
-def find_client(name: str | None) -> Client | None:
+def find_client(name: str | None) -> KnownClient | None:
     """The row of the client that calls itself so; None where nobody knows it, or knows nothing of its limits."""
     return None if name is None else next((one for one in CLIENTS.values() if name in one.names and one.limits), None)

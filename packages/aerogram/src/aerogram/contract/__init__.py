@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from aerogram.archive import Archive
 from aerogram.channels import COUNTS, POLICIES, Count, Policy
-from aerogram.clients import Client
+from aerogram.clients import KnownClient
 from aerogram.contract.cache import Cache
 from aerogram.contract.deprecation import Deprecations
 from aerogram.cursor import Cursors
@@ -136,7 +136,7 @@ class Contract:
         """Whether the budget of an operation is that of whoever calls."""
         return split_by_client(self.budgets.get(operation, self.budget))[0]
 
-    def for_client(self, client: Client | None) -> Contract:
+    def for_client(self, client: KnownClient | None) -> Contract:
         """The contract with the budgets of a client in place of those that are chosen by its name."""
 
         def choose(given: int | str | Budget | None) -> int | str | Budget | None:

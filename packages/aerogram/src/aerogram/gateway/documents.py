@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import Conflict, MissingExtra, ValidationFailed
 
-__all__ = ["TOML", "Document", "Entry", "read_document"]
+__all__ = ["TOML", "ClientDocument", "Entry", "read_document"]
 
 Entry: TypeAlias = dict[str, Any]
 TOML: Final = ".toml"
@@ -29,7 +29,7 @@ _SPACE: Final = re.compile(r"\s*")
 _MARK: Final = "\ufeff"
 
 
-class Document(Protocol):
+class ClientDocument(Protocol):
     """A client's file."""
 
     @property
@@ -40,11 +40,11 @@ class Document(Protocol):
         """The file with other entries for some of its servers."""
 
 
-def read_document(path: Path, body: bytes) -> Document:
+def read_document(path: Path, body: bytes) -> ClientDocument:
     """The file of a client; one that cannot be changed is refused, with a word about why."""
     try:
         text = body.decode()
-        found: Document = _TomlDocument(text) if path.suffix == TOML else _JsonDocument(text)
+        found: ClientDocument = _TomlDocument(text) if path.suffix == TOML else _JsonDocument(text)
     except ValueError as error:
         kind = "TOML" if path.suffix == TOML else "JSON"
         raise ValidationFailed(f"{path} is no {kind} that can be rewritten: {error}") from None
