@@ -361,3 +361,15 @@ def test_meaning_is_trusted_as_much_in_a_large_index_as_in_a_part_of_it():
     assert trust_in_meaning(large, 1.0, 30_000) == pytest.approx(trust_in_meaning(part, 1.0, 2_500), rel=0.05)
     close = replace(large, meaning=0.6 - 0.5 * (0.6 - closeness))
     assert trust_in_meaning(close, 1.0, 30_000) < trust_in_meaning(large, 1.0, 30_000)
+
+
+def test_a_word_is_worth_the_same_in_every_language_that_has_a_form_of_it(write, index):
+    """A German page cites one word, whose stem there is another one; that it is the only one makes it no rarer."""
+    pages = {
+        f"en{n}.md": f"# Chapter {n}\n\nRemoving the packages of set {n} is what this is for.\n" for n in range(30)
+    }
+    pages |= {f"in{n}.md": f"# Store {n}\n\nThe archive {n} of it is on this and that disk.\n" for n in range(5)}
+    both = "# Both\n\nRemoving the packages and the archive is what they do.\n"
+    german = "# Wort\n\nDas Wort Removing steht auch auf dieser Seite, und nicht mehr als das ist mit ihm.\n"
+    index.ingest(write({**pages, "both.md": both, "wort.md": german}))
+    assert files(index.search("archive removing", method="bm25"))[0] == "both.md"

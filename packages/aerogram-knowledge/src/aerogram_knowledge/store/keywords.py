@@ -127,14 +127,21 @@ class Keywords:
         import numpy as np
 
         total = searcher.num_docs
-        counts = [sum(searcher.doc_freq("body", form) for form in term.forms) for term in terms]
+        having = {form: searcher.doc_freq("body", form) for term in terms for form in term.forms}
+        counts = [sum(having[form] for form in term.forms) for term in terms]
         worth = tuple(term.weight * rarity(total, count) for term, count in zip(terms, counts, strict=True))
         unknown = tuple(term.written for term, count in zip(terms, counts, strict=True) if not count)
         earned = sum(worth)
         known = sum(one for one, count in zip(worth, counts, strict=True) if count)
         if not known:
             return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
-        hits = searcher.search(self._query(terms, filters), limit, count=False).hits
+        weights = [
+            (form, one / rarity(total, having[form]))
+            for term, one in zip(terms, worth, strict=True)
+            for form in term.forms
+            if having[form]
+        ]
+        hits = searcher.search(self._query(weights, filters), limit, count=False).hits
         ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
         earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
         return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned, worth)
@@ -144,14 +151,14 @@ class Keywords:
         total = searcher.num_docs
         return [rarity(total, searcher.doc_freq("body", form)) for form in forms]
 
-    def _query(self, terms: Sequence[QueryTerm], filters: Filters) -> Any:
+    def _query(self, weights: Sequence[tuple[str, float]], filters: Filters) -> Any:
+        """Forms, each with what it counts beside its own rarity, among what the filters leave."""
         query, occur = self._tantivy.Query, self._tantivy.Occur
         schema = self._index.schema
         asked = []
-        for term in terms:
-            for form in term.forms:
-                one = query.term_query(schema, "body", form, "freq")
-                asked.append((occur.Should, one if term.weight == 1 else query.boost_query(one, term.weight)))
+        for form, weight in weights:
+            one = query.term_query(schema, "body", form, "freq")
+            asked.append((occur.Should, one if weight == 1 else query.boost_query(one, weight)))
         words = query.boolean_query(asked)
         held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._filter_queries(filters)]
         barred = [(occur.MustNot, query.term_query(schema, "license", one, "basic")) for one in filters.withheld]

@@ -142,9 +142,9 @@ def score_words(
         return WordScores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
     scores, lengths = np.zeros(len(blocks) << BITS, np.float32), rounded_lengths()
     mean = max(length / max(total, 1), 1.0)
-    for term in terms:
+    for term, one in zip(terms, worth, strict=True):
+        weight = one * (K1 + 1)
         for form in term.forms:
-            weight = term.weight * rarity(total, counts.get(form, 0)) * (K1 + 1)
             for block, postings in lists.get(form, ()):
                 start = int(np.searchsorted(blocks, block)) << BITS
                 often = postings["count"].astype(np.float32)
