@@ -373,3 +373,23 @@ def test_a_word_is_worth_the_same_in_every_language_that_has_a_form_of_it(write,
     german = "# Wort\n\nDas Wort Removing steht auch auf dieser Seite, und nicht mehr als das ist mit ihm.\n"
     index.ingest(write({**pages, "both.md": both, "wort.md": german}))
     assert files(index.search("archive removing", method="bm25"))[0] == "both.md"
+
+
+STALE = "Stale archives were removed by the keepers"
+MIXED = {
+    "ja": f"# パッケージ\n\nこの文書ではシステムの管理について説明します。\n\n{STALE}.\n",
+    "ru": f"# Пакеты\n\nВ этом документе описано управление системой.\n\n{STALE}.\n",
+    "de": (
+        "# Pakete\n\nHier ist die Verwaltung mit allem beschrieben, was es gibt, und auch das, was nicht mit ihr geht, "
+        "wie es die Leser von dem Handbuch wollen und wie es auf der Seite ist.\n\n## Archive\n\n"
+        f"{STALE}, and they were not seen.\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("language", MIXED)
+def test_what_is_in_english_in_a_document_of_another_language_is_found_in_other_forms(write, index, language):
+    index.ingest(write({"manual.md": MIXED[language], "other.md": "# Pears\n\nPears are green and they are ripe.\n"}))
+    assert index.store.languages() == {language, "en"}
+    for query in ("removing", "keeper"):
+        assert files(index.search(query, method="bm25"))[0] == "manual.md"

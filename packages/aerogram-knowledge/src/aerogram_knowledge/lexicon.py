@@ -1,7 +1,8 @@
 """The lexicon: the terms under which a text is found.
 
-Words are folded to one case without accents and reduced to their stems in the language of their document. Scripts
-without blanks between words become pairs of signs. A query does not say its language, so each of its words is looked
+Words are folded to one case without accents and reduced to their stems in the language of their document; what is in
+English in a document of another language has the stems of English. Scripts without blanks between words become pairs of
+signs. A query does not say its language, so each of its words is looked
 for under the stems of every language that the index holds.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from aerogram.digest.terms import MARKS, fold, stopwords
-from aerogram_knowledge.documents.language import FALLBACK, stem_all
+from aerogram_knowledge.documents.language import FALLBACK, is_english, stem_all
 
 __all__ = ["QueryTerm", "find_phrases", "index_terms", "is_word", "query_terms", "rarity"]
 
@@ -48,7 +49,7 @@ class QueryTerm(NamedTuple):
 def index_terms(text: str, language: str) -> list[str]:
     """The terms of a text, in order and with repetitions."""
     words, runs = _tokens(text)
-    found = stem_all(words, language)
+    found = stem_all(words, FALLBACK if is_english(words, language) else language)
     for run in runs:
         found += _pairs(run)
         if len(run) > 1:
@@ -64,7 +65,7 @@ def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Quer
     words, runs = _tokens(unicodedata.normalize("NFKC", query))
     telling = [word for word in words if word not in stopwords()] or ([] if runs else words)
     said = Counter(telling)
-    forms = [stem_all(list(said), language) for language in sorted(set(languages) or {FALLBACK})]
+    forms = [stem_all(list(said), language) for language in sorted({FALLBACK, *languages})]
     found = {
         word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD * count)
         for place, (word, count) in enumerate(said.items())

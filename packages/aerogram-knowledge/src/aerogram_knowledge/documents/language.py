@@ -11,9 +11,18 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any, Final
 
+from aerogram.digest.terms import fold
 from aerogram.errors import MissingExtra
 
-__all__ = ["FALLBACK", "language_of", "languages_of_other_scripts", "stem_all", "stemmed_languages"]
+__all__ = [
+    "FALLBACK",
+    "has_own_script",
+    "is_english",
+    "language_of",
+    "languages_of_other_scripts",
+    "stem_all",
+    "stemmed_languages",
+]
 
 FALLBACK: Final = "en"
 SAMPLE: Final = 4_000
@@ -74,6 +83,8 @@ _BY_WORD: Final = {
     for words in _SMALL_WORDS.values()
     for word in words.split()
 }
+_ENGLISH_TO_OWN: Final = 2
+"""A passage is in English that has more than so many English small words for each one of its document's language."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SCRIPTS: Final = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -116,18 +127,47 @@ def languages_of_other_scripts(text: str) -> frozenset[str]:
     return frozenset(name for name, _ in _SCRIPTS) - own
 
 
+def has_own_script(language: str) -> bool:
+    """Whether a language is written in a script that few others have."""
+    return any(language == name for name, _ in _SCRIPTS)
+
+
 def stemmed_languages() -> frozenset[str]:
     """The languages whose words have stems."""
     return frozenset(_SNOWBALL)
 
 
+def is_english(words: list[str], language: str) -> bool:
+    """Whether the folded words of a passage are English, in a document of another language with the same letters."""
+    telling = _telling_words(language)
+    if telling is None:
+        return False
+    english, own = telling
+    found = sum(map(english.__contains__, words))
+    return found >= FEW and found > _ENGLISH_TO_OWN * sum(map(own.__contains__, words))
+
+
+@lru_cache(maxsize=64)
+def _telling_words(language: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The small words that only English has, and those that only another language has; None where scripts tell."""
+    if language == FALLBACK or language not in _SMALL_WORDS:
+        return None
+    english, own = (frozenset(fold(_SMALL_WORDS[one]).split()) for one in (FALLBACK, language))
+    return english - own, own - english
+
+
 def stem_all(words: list[str], language: str) -> list[str]:
-    """The stems of some words; the words themselves in a language without stems."""
-    algorithm = _SNOWBALL.get(language)
-    if algorithm is None:
-        return words
-    found: list[str] = _stemmer(algorithm).stemWords(words)
+    """The stems of some words; in a language that is not written in Latin letters, words in these are English ones."""
+    found = words
+    for algorithm in _algorithms(language):
+        found = _stemmer(algorithm).stemWords(found)
     return found
+
+
+@lru_cache(maxsize=64)
+def _algorithms(language: str) -> tuple[str, ...]:
+    own = _SNOWBALL.get(language)
+    return (*([own] if own else []), *([_SNOWBALL[FALLBACK]] if has_own_script(language) else []))
 
 
 @lru_cache(maxsize=64)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Keywords", "Posting", "Scores"]
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Changes whenever the fields, or the terms that the lexicon makes, do."""
 HEAP: Final = 64_000_000
 REBUILD: Final = "Run `aerogram index rebuild`"

@@ -73,11 +73,11 @@ _NOTES: Final = "ALTER TABLE aerogram_files ADD COLUMN note text, ADD COLUMN rea
 
 _WORDS: Final = "UPDATE aerogram_state SET generation = generation + 1"
 
-MIGRATIONS: Final = (_NOTES, _WORDS)
+MIGRATIONS: Final = (_NOTES, _WORDS, _WORDS)
 """What takes a database from the first version to the next, and on."""
 VERSION: Final = 1 + len(MIGRATIONS)
-NEW_WORDS: Final = 3
-"""The version whose words are others: marks belong to their letters, and more languages have stems."""
+NEW_WORDS: Final = 4
+"""The version whose words are others: what is English in a document of another language has the stems of English."""
 
 
 async def migrate(connection: Any, dimensions: int) -> None:
