@@ -393,3 +393,27 @@ def test_what_is_in_english_in_a_document_of_another_language_is_found_in_other_
     assert index.store.languages() == {language, "en"}
     for query in ("removing", "keeper"):
         assert files(index.search(query, method="bm25"))[0] == "manual.md"
+
+
+ASKED = {
+    "ko": (
+        "LVM은 무엇을 할 수 있나요?",
+        "LVM은 여러 파티션을 하나로 합칩니다.",
+        "이 책은 무엇을 할 수 있나요? 읽을 수 있나요?",
+    ),
+    "ja": ("preseed とは何ですか", "preseed は質問に答えておく方法。", "この本とは何ですか。誰の本とは何ですか。"),
+    "zh": ("如何安装内核", "安装内核需要时间。", "如何读书？如何写字？如何如何。"),
+    "ru": ("для чего нужен quilt", "Программа quilt хранит правки.", "Для чего нужен этот дом? Для чего нужен сад?"),
+    "de": (
+        "wie finde ich meine Schlüssel",
+        "Die Schlüssel hängen an der Wand.",
+        "Ich finde meine Ruhe und finde meinen Weg.",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", ASKED)
+def test_the_words_with_which_people_ask_find_nothing(write, index, language):
+    question, answer, asking = ASKED[language]
+    index.ingest(write({"answer.md": f"# A\n\n{answer}\n", "asking.md": f"# B\n\n{asking}\n"}))
+    assert files(index.search(question, method="bm25")) == ["answer.md"]

@@ -44,7 +44,7 @@ LADDERS = {
         ("cli", "gateway"),
     ),
     "aerogram_knowledge": (
-        ("documents", "filters"),
+        ("asking", "documents", "filters"),
         ("embedders", "lexicon"),
         ("store",),
         ("access", "licences"),

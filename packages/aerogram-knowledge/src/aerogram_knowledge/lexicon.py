@@ -2,8 +2,8 @@
 
 Words are folded to one case without accents and reduced to their stems in the language of their document; what is in
 English in a document of another language has the stems of English. Scripts without blanks between words become pairs of
-signs. A query does not say its language, so each of its words is looked
-for under the stems of every language that the index holds.
+signs. Where a query does not tell its language, each of its words is looked for under the stems of every language that
+the index holds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from aerogram.digest.terms import MARKS, fold, stopwords
+from aerogram_knowledge.asking import has_particle, idle_words, telling_parts
 from aerogram_knowledge.documents.language import FALLBACK, is_english, stem_all
 
 __all__ = ["QueryTerm", "find_phrases", "index_terms", "is_word", "query_terms", "rarity"]
@@ -63,14 +64,17 @@ def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Quer
     A word that is said twice is asked for twice: what a long question comes back to is what it is about.
     """
     words, runs = _tokens(unicodedata.normalize("NFKC", query))
-    telling = [word for word in words if word not in stopwords()] or ([] if runs else words)
+    parts = [part for run in runs for part in telling_parts(run)]
+    telling = [word for word in words if word not in idle_words()]
+    if not telling and not parts:
+        telling, parts = words, runs
     said = Counter(telling)
     forms = [stem_all(list(said), language) for language in sorted({FALLBACK, *languages})]
     found = {
         word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD * count)
         for place, (word, count) in enumerate(said.items())
     }
-    for run in runs:
+    for run in parts:
         found.update({term.written: term for term in _run_terms(run)})
     return list(found.values())[:MOST_TERMS]
 
@@ -105,9 +109,12 @@ def _pairs(run: str) -> list[str]:
 
 
 def _run_terms(run: str) -> Iterator[QueryTerm]:
-    for pair in _pairs(run):
+    *_, last = pairs = _pairs(run)
+    for pair in pairs:
         kana = len(_KANA.findall(pair))
         weight = PAIR if not kana else KANA_PAIR if kana == len(pair) else MIXED_PAIR
+        if pair is last and has_particle(run):
+            weight = MIXED_PAIR
         if pair not in stopwords():
             yield QueryTerm(pair, (pair,), weight)
     if len(run) > 1:

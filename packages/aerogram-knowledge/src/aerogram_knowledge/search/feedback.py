@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from aerogram.digest.terms import stopwords
+from aerogram_knowledge.asking import idle_words
 from aerogram_knowledge.documents.language import stem_all
 from aerogram_knowledge.lexicon import QueryTerm, index_terms, is_word
 from aerogram_knowledge.store import StoredChunk
@@ -90,5 +90,5 @@ def _ramp(value: float, low: float, high: float) -> float:
 @lru_cache(maxsize=64)
 def _idle_stems(language: str) -> frozenset[str]:
     """The words that say nothing, as a text in a language has them."""
-    idle = sorted(stopwords())
+    idle = sorted(idle_words())
     return frozenset([*idle, *stem_all(idle, language)])
