@@ -417,3 +417,19 @@ def test_the_words_with_which_people_ask_find_nothing(write, index, language):
     question, answer, asking = ASKED[language]
     index.ingest(write({"answer.md": f"# A\n\n{answer}\n", "asking.md": f"# B\n\n{asking}\n"}))
     assert files(index.search(question, method="bm25")) == ["answer.md"]
+
+
+def test_a_question_finds_documents_in_its_own_language_first(write, index):
+    """The name stands more often in the others."""
+    english = "# Setup\n\nThe configuration of quilt is in this file, and it is read at the start of the program.\n"
+    german = "# Quilt\n\nDie Datei von quilt ist für quilt da, und quilt liest sie mit dem Start von quilt ein.\n"
+    french = (
+        "# Quilt\n\nLe fichier de quilt est pour quilt, et quilt le lit dans le dossier de quilt avec les autres.\n"
+    )
+    index.ingest(write({"en.md": english, "de.md": german, "fr.md": french}))
+    for question, path in (
+        ("where is the quilt stuff that it has", "en.md"),
+        ("wo ist das quilt und was ist es", "de.md"),
+        ("où sont les quilt dans ce et avec", "fr.md"),
+    ):
+        assert files(index.search(question))[0] == path

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from aerogram.digest.terms import MARKS, fold, stopwords
 from aerogram_knowledge.asking import has_particle, idle_words, telling_parts
-from aerogram_knowledge.documents.language import FALLBACK, is_english, stem_all
+from aerogram_knowledge.documents.language import FALLBACK, is_english, languages_asked_in, stem_all
 
 __all__ = ["QueryTerm", "find_phrases", "index_terms", "is_word", "query_terms", "rarity"]
 
@@ -69,7 +69,9 @@ def query_terms(query: str, languages: Iterable[str] = (FALLBACK,)) -> list[Quer
     if not telling and not parts:
         telling, parts = words, runs
     said = Counter(telling)
-    forms = [stem_all(list(said), language) for language in sorted({FALLBACK, *languages})]
+    held = frozenset(languages)
+    stemmed = {FALLBACK, *(languages_asked_in(query) & held or held)}
+    forms = [stem_all(list(said), language) for language in sorted(stemmed)]
     found = {
         word: QueryTerm(word, tuple(dict.fromkeys(each[place] for each in forms)), WORD * count)
         for place, (word, count) in enumerate(said.items())

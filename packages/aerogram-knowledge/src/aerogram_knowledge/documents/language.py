@@ -19,7 +19,7 @@ __all__ = [
     "has_own_script",
     "is_english",
     "language_of",
-    "languages_of_other_scripts",
+    "languages_asked_in",
     "stem_all",
     "stemmed_languages",
 ]
@@ -117,14 +117,19 @@ def language_of(text: str) -> str:
     return best if small >= FEW else FALLBACK
 
 
-def languages_of_other_scripts(text: str) -> frozenset[str]:
-    """The languages with a script of their own of which a text has no letter; none for a text without letters."""
-    if not any(map(str.isalpha, text)):
-        return frozenset()
+def languages_asked_in(text: str) -> frozenset[str]:
+    """The languages that a short text may be in; none for one that does not tell.
+
+    A script tells, and so do small words where one language has more of them than any other.
+    """
     own = {name for name, signs in _SCRIPTS if signs.search(text)}
-    if "zh" in own:
-        own.add("ja")  # it is written with these signs too
-    return frozenset(name for name, _ in _SCRIPTS) - own
+    if own:
+        return frozenset(own | {"ja"} if "zh" in own else own)  # Japanese is written with these signs too
+    votes = Counter(name for word in _WORD.findall(text.lower()) for name in _BY_WORD.get(word, ()))
+    best = votes.most_common(2)
+    if best and (len(best) == 1 or best[0][1] > best[1][1]):
+        return frozenset([best[0][0]])
+    return frozenset()
 
 
 def has_own_script(language: str) -> bool:

@@ -76,13 +76,14 @@ class RankedResults:
         """The results with those at some places right behind the one at the place `last`."""
         return self._with_scores(places, max(0.0, float(self.hybrid[last]) - 1 / STEPS))
 
-    def lessen(self, places: Sequence[int], share: float, first: int) -> RankedResults:
-        """The results with those at some places at a share of their scores, before those from the place `first` on."""
+    def lessen(self, shares: Sequence[float]) -> RankedResults:
+        """The results with the first ones at some shares of their scores, before those after them."""
         import numpy as np
 
-        less = np.rint(self.hybrid[list(places)] * share * STEPS) / STEPS
+        first = len(shares)
+        less = np.rint(self.hybrid[:first] * np.array(shares) * STEPS) / STEPS
         rest = self.hybrid[first : first + 1] + 1 / STEPS
-        return self._with_scores(places, np.maximum(less, rest) if len(rest) else less)
+        return self._with_scores(range(first), np.maximum(less, rest) if len(rest) else less)
 
     def _with_scores(self, places: Sequence[int], scores: Numbers | float) -> RankedResults:
         import numpy as np

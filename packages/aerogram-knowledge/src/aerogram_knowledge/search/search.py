@@ -19,7 +19,7 @@ from aerogram.digest.terms import fold
 from aerogram.errors import ValidationFailed
 from aerogram.reply import EmptyReason
 from aerogram.shape.pages import Window
-from aerogram_knowledge.documents.language import languages_of_other_scripts
+from aerogram_knowledge.documents.language import FALLBACK, has_own_script, language_of, languages_asked_in
 from aerogram_knowledge.embedders import Embedder, quantise
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, find_phrases, is_word, query_terms
@@ -69,10 +69,12 @@ LOOKED_THROUGH: Final = 200
 """So many of the best results are read for a phrase between quotation marks."""
 SEEN_FIRST: Final = 10
 """So many of the best results are looked at once more for what they say again."""
-LOOKED_AT_FOR_SCRIPT: Final = 50
-"""So many of the best results are looked at for the script that they are in."""
+LOOKED_AT_FOR_LANGUAGE: Final = 50
+"""So many of the best results are looked at for the language that they are in."""
 OTHER_SCRIPT: Final = 0.8
-"""What the score of one counts that is in a script of which the query has no letter."""
+"""What the score of one counts that is in another script than the query."""
+OTHER_LANGUAGE: Final = 0.9
+"""The same for one in another language with the same letters."""
 SMALL_INDEX: Final = 20_000
 LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
@@ -211,22 +213,20 @@ class IndexSearch:
         held = self._holders(find_phrases(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked
         ranked = ranked.at(copies.first_places(ranked.ids))
-        return self._lower_repetitions(self._lessen_other_scripts(query, ranked) if method == "hybrid" else ranked)
+        return self._lower_repetitions(self._lessen_other_languages(query, ranked) if method == "hybrid" else ranked)
 
-    def _lessen_other_scripts(self, query: str, ranked: RankedResults) -> RankedResults:
-        """The results, of which the best ones that whoever asks can hardly read count for less.
+    def _lessen_other_languages(self, query: str, ranked: RankedResults) -> RankedResults:
+        """The results, of which the best ones that whoever asks can hardly read, or did not ask for, count for less.
 
         A name in Latin letters stands in the manuals of all languages, and in a short one it counts the most.
         """
-        others = languages_of_other_scripts(query) & self.store.languages()
-        if not others or not len(ranked):
+        asked = languages_asked_in(query)
+        if not len(ranked) or not any(map(str.isalpha, query)) or self.store.languages() <= asked:
             return ranked
-        best = ranked.ids[:LOOKED_AT_FOR_SCRIPT].tolist()
-        languages = {one.id: one.language for one in self.chunks(best)}
-        places = [place for place, one in enumerate(best) if languages.get(one) in others]
-        if not places or len(places) == len(best):
-            return ranked
-        return ranked.lessen(places, OTHER_SCRIPT, len(best))
+        best = ranked.ids[:LOOKED_AT_FOR_LANGUAGE].tolist()
+        found = {one.id: one for one in self.chunks(best)}
+        shares = [_share_of_language(asked, found[one]) if one in found else 1.0 for one in best]
+        return ranked.lessen(shares) if len(set(shares)) > 1 else ranked
 
     def _lower_repetitions(self, ranked: RankedResults) -> RankedResults:
         """The results, of which the best ones that say again what others say come behind those."""
@@ -304,6 +304,16 @@ def _page_offset(ranked: RankedResults, window: Window) -> int:
         return window.offset
     score, identity = window.after
     return ranked.rank_of(int(identity)) or ranked.after(float(score), int(identity))
+
+
+def _share_of_language(asked: frozenset[str], chunk: StoredChunk) -> float:
+    """What the score of a chunk counts, by its language, for a query in one of some."""
+    if chunk.language in asked:
+        return 1.0
+    latin = not any(map(has_own_script, asked))
+    if latin and not has_own_script(chunk.language):
+        return OTHER_LANGUAGE if asked and language_of(chunk.text) not in asked else 1.0
+    return OTHER_SCRIPT if language_of(chunk.text) not in (asked or {FALLBACK}) else 1.0
 
 
 def _depth(terms: int, chunks: int) -> Depth:
