@@ -328,14 +328,15 @@ CALL = re.compile(r"(?:more|whole): (?P<tool>\w+)\((?P<arguments>.*)\)$")
 async def test_the_call_in_a_warning_gives_what_was_left_out_as_it_stands(
     framework: str, dialect: str, budget: int
 ) -> None:
-    """It is made with exactly its arguments, and gives whole what was shown in less detail, from the first row on."""
+    """It is made with exactly its arguments, and gives whole what was shown in less detail, from there on."""
     async with asking(framework, dialect=dialect, budget=budget, channels="mirror") as server:
         fitted = read(await server.call("rows"))
         call = CALL.search(fitted.notices[-1].message)
         arguments = eval(f"dict({call['arguments']})", {"dict": dict})
         followed = read(await server.call(call["tool"], arguments)).data
-    assert fitted.data[-1] != ROWS[len(fitted.data) - 1] and "offset" not in arguments
-    assert followed == ROWS[: len(followed)] != []
+    offset = arguments.get("offset", 0)
+    assert fitted.data[:offset] == ROWS[:offset] and fitted.data[offset] != ROWS[offset]
+    assert followed == ROWS[offset : offset + len(followed)] != []
 
 
 @frameworks

@@ -68,7 +68,8 @@ def test_a_condensed_reply_is_a_summary() -> None:
     assert (len(reply.data), meta["content_fidelity"]) == (30, "summary")
     condensed = sum(row not in findings(30) for row in reply.data)
     digest = meta["content_archive_hashes"]["data"].removeprefix("sha256:")
-    assert meta["warnings"] == [f"the last {condensed} in less detail; whole: retrieve(hash='{digest}')"]
+    call = f"retrieve(hash='{digest}', offset={30 - condensed})"
+    assert meta["warnings"] == [f"the last {condensed} in less detail; whole: {call}"]
     assert condensed > 15
     assert "dropped_content_ids" not in meta
     assert dict(leftovers)["data"].value() == findings(30)
