@@ -6,6 +6,7 @@ import pytest
 from fastmcp import Client, FastMCP
 from typing_extensions import TypedDict
 
+from aerogram import read
 from aerogram.fastmcp import install
 from aerogram.tokens import best_counter
 
@@ -73,3 +74,42 @@ async def test_a_text_goes_without_the_empty_members_that_its_contract_requires(
     assert json.loads(body).keys() == {"status", "results", "empty_reason", "meta"}
     assert reply.structured_content["warnings"] == reply.structured_content["citations"] == []
     assert "aerogram" not in reply.structured_content  # what the contract says of nothing is all there is to say
+
+
+CUT = {"bare": 40, "response-v2": 64, "standard-v2": 114, "knowledge-1.0": 195}
+"""What is said besides the rows of a page that goes on, with the letters of an unlucky id and an unlucky cursor."""
+
+
+@pytest.mark.parametrize("dialect", CUT)
+async def test_a_page_that_goes_on_says_so_in_few_tokens(dialect):
+    server, count = FastMCP("long"), best_counter().count
+
+    @server.tool
+    def tasks() -> list[dict]:
+        return [{"task_id": number, "title": f"Water plant {number}"} for number in range(300)]
+
+    install(server, dialect=dialect, budget=1_000, controls=True)
+    async with Client(server) as client:
+        body = (await client.call_tool("tasks")).structured_content
+    held = next(body[name] for name in ("result", "data", "results") if name in body)
+    rows = held["results"] if isinstance(held, dict) else held
+    whole, shown = (count(json.dumps(one, separators=(",", ":"))) for one in (body, rows))
+    assert 10 < len(rows) < 300
+    assert whole - shown <= CUT[dialect]
+
+
+async def test_standard_v2_says_how_many_there_are_once_and_reads_as_a_page():
+    server = FastMCP("long")
+
+    @server.tool
+    def tasks() -> list[dict]:
+        return [{"task_id": number, "title": f"Water plant {number}"} for number in range(300)]
+
+    install(server, dialect="standard-v2", budget=1_000, controls=True)
+    async with Client(server) as client:
+        body = (await client.call_tool("tasks")).structured_content
+    reply = read(body)
+    [warning] = body["warnings"]
+    assert warning == {"message": f"{len(reply.data)} of 300 shown", "code": "PARTIAL_RESULTS"}
+    assert body["aerogram"].keys() == {"page"} and body["aerogram"]["page"].keys() == {"cursor"}
+    assert (reply.page.has_more, reply.page.total) == (True, 300) and reply.notices[0].severity == "warning"

@@ -7,6 +7,7 @@ missing, error with one of nine codes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -363,6 +364,8 @@ _WARNING_WORDS = {name: name for name in ("message", *ResponseWarning.model_fiel
 _TOP = frozenset(field.alias or name for name, field in StandardResponse.model_fields.items())
 _META = frozenset(Meta.model_fields)
 _PLAIN_WORDS = frozenset({"data", "request_id", "telemetry", "client_tag"})
+_SHORTAGE_SEVERITY: Final = "warning"
+_GOES_ON: Final = re.compile(r"\d+ of (?P<total>\d{1,12}) shown")
 
 
 @dataclass(frozen=True)
@@ -441,7 +444,7 @@ class StandardV2Dialect(Dialect):
             "query_echo": _write_echo(reply.query_echo),
             "results": rows,
             "citations": [flatten(one, _CITATION_WORDS) for one in reply.citations],
-            "warnings": [flatten(notice, _WARNING_WORDS) for notice in reply.notices],
+            "warnings": [_write_notice(notice) for notice in reply.notices],
         }
         if status == "partial" and not reply.notices:
             body["warnings"] = [{"message": UNSAID}]
@@ -500,6 +503,8 @@ class StandardV2Dialect(Dialect):
         _read_meta(body.get("meta") or {}, heard)
         if heard.get("status") == "partial" and (told := told_fidelity(heard.get("notices", ()))):
             heard["fidelity"] = told
+        if heard.get("status") == "partial" and (page := _told_page(heard.get("notices", ()))):
+            heard["page"] = page
         extra = unnamed_members(body, _TOP)
         if extra:
             heard["extra"] = {**heard.get("extra", {}), **extra}
@@ -557,7 +562,23 @@ def _read_parts(body: Mapping[str, Any], heard: dict[str, Any]) -> None:
 def _read_warning(warning: str | Mapping[str, Any]) -> canonical.Notice:
     if isinstance(warning, str):
         return canonical.Notice(warning)
-    return unflatten(canonical.Notice, {"message": "", **warning}, _WARNING_WORDS)  # type: ignore[no-any-return]
+    implied = {"severity": _SHORTAGE_SEVERITY} if warning.get("code") == StandardV2Dialect.shortage else {}
+    return unflatten(canonical.Notice, {"message": "", **implied, **warning}, _WARNING_WORDS)  # type: ignore[no-any-return]
+
+
+def _write_notice(notice: canonical.Notice) -> dict[str, Any]:
+    """A warning; how bad it is that something is missing goes without saying."""
+    said = flatten(notice, _WARNING_WORDS)
+    if notice.code == StandardV2Dialect.shortage and notice.severity == _SHORTAGE_SEVERITY:
+        del said["severity"]
+    return said
+
+
+def _told_page(notices: Iterable[canonical.Notice]) -> canonical.Page | None:
+    """What the warning of a page that goes on says about it; the contract has no other word for pages."""
+    told = (_GOES_ON.fullmatch(one.message) for one in notices if one.code == StandardV2Dialect.shortage)
+    found = next(filter(None, told), None)
+    return None if found is None else canonical.Page(has_more=True, total=int(found["total"]))
 
 
 def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
