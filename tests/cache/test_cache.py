@@ -50,6 +50,12 @@ async def test_the_second_call_is_answered_from_the_cache(open_cache):
     assert handler.calls == 1
 
 
+async def test_whole_numbers_come_back_with_all_their_digits(open_cache):
+    cache, key, handler = open_cache(), fresh_key(), Handler(Reply.ok({"account": 59388324617297964561}))
+    await cache.fetch(key, handler)
+    assert (await cache.fetch(key, handler)).data == {"account": 59388324617297964561}
+
+
 async def test_an_answer_is_asked_for_again_when_it_is_no_longer_fresh(open_cache, clock):
     cache, key, handler = open_cache(fresh_for=60), fresh_key(), Handler(Reply.ok(1), Reply.ok(2))
     await cache.fetch(key, handler)

@@ -9,12 +9,11 @@ import datetime as dt
 import decimal
 import enum
 import hashlib
-import re
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
@@ -26,67 +25,19 @@ from aerogram.answer import UNOBSERVED, Call, ReplyDraft, finish, forgive, norma
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.content import canonical_json
 from aerogram.contract import Contract
+from aerogram.contract.callers import ADDRESS, names_caller
 from aerogram.errors import ValidationFailed
 from aerogram.normalize.signals import contain
 from aerogram.reply import Reply, ResumablePage, new_request_id
-from aerogram.sanitize import may_be_secret, sanitize
+from aerogram.sanitize import sanitize
 from aerogram.shape.controls import Levers
 from aerogram.shape.modes import allowed_mode
 
-__all__ = ["HttpService", "Principal", "Uncacheable", "caller_key", "names_caller"]
+__all__ = ["HttpService", "Principal", "Uncacheable", "caller_key"]
 
-_WHO: Final = (
-    "account",
-    "actor",
-    "assertion",
-    "auth",
-    "behalf",
-    "cert",
-    "client",
-    "credential",
-    "customer",
-    "email",
-    "group",
-    "identity",
-    "impersonate",
-    "jwt",
-    "login",
-    "member",
-    "oidc",
-    "org",
-    "owner",
-    "principal",
-    "project",
-    "role",
-    "saml",
-    "session",
-    "sso",
-    "subject",
-    "team",
-    "tenant",
-    "token",
-    "user",
-    "workspace",
-)
-"""What a word of a header's name begins or ends with that says who asks: `userid` and `accesstoken` are such words."""
-_WHO_ALONE: Final = frozenset({"dn", "sub", "uid"})
-"""Words that say so only where nothing else is with them."""
-_AGENT: Final = "user-agent"
-_WORDS: Final = re.compile(r"[a-z0-9]+")
 _SPELT: Final = (uuid.UUID, dt.date, dt.time, dt.timedelta, decimal.Decimal, enum.Enum)
 """Values that a text tells apart, together with their type."""
 _PLAIN: Final = (str, int, float, bool, type(None))
-
-
-@lru_cache(maxsize=1024)
-def names_caller(header: bytes) -> bool:
-    """Whether a header of this lower-case name may say who asks: credentials, or what a proxy knows of the caller."""
-    name = header.decode("latin-1")
-    if name == _AGENT:
-        return False
-    words = _WORDS.findall(name)
-    is_named = not _WHO_ALONE.isdisjoint(words) or any(word.startswith(_WHO) or word.endswith(_WHO) for word in words)
-    return is_named or may_be_secret(name)
 
 
 def caller_key(
@@ -100,7 +51,7 @@ def caller_key(
     told = {
         name.decode("latin-1"): value.decode("latin-1")
         for name, value in headers.items()
-        if name in reads or (anyone and names_caller(name))
+        if name in reads or (anyone and names_caller(name.decode("latin-1")))
     }
     if not told and not values:
         return ""
@@ -128,7 +79,6 @@ def _distinct_json(value: Any) -> Any:
 Principal: TypeAlias = Callable[[Scope], str | None]
 Refuses: TypeAlias = Callable[[Exception, Scope], bool]
 _SIZES: Final = ("max_tokens", "page_size")
-_ADDRESS: Final = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-port", b"x-forwarded-prefix")
 _CONTROLS: Final = frozenset(CONTROLS)
 _MOST_PLACES: Final = 100
 _NO_CONTROLS: Final[Mapping[str, Any]] = {}
@@ -330,5 +280,5 @@ def _says_loss(outcome: Any, exchange: Exchange) -> bool:
 
 def _address_of(exchange: Exchange) -> str:
     """What a handler may make links of: under which address the caller knows the application."""
-    told = (exchange.headers.get(name, b"").decode("latin-1") for name in _ADDRESS)
+    told = (exchange.headers.get(name.encode(), b"").decode("latin-1") for name in ADDRESS)
     return "\n".join((exchange.scope.get("scheme", ""), exchange.root, *told))

@@ -53,6 +53,7 @@ from aerogram.channels import channels_of
 from aerogram.clients import KnownClient, find_client
 from aerogram.content.jsontext import dumps_unproven
 from aerogram.contract import Contract
+from aerogram.contract.callers import digest_headers
 from aerogram.contract.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
@@ -89,7 +90,7 @@ class Caller(NamedTuple):
     are not those of the contract: as where a server stands inside of another one. `has_answered`: the request brings
     answers to what a handler has asked for, which are this caller's own. `around` is what a contract around this one
     does already. `client` is what the client calls itself, which nobody has checked. `session` is the id of its
-    session, where the protocol and the transport have one.
+    session, where the protocol and the transport have one. `headers` are those that it came with, over HTTP.
     """
 
     meta: Mapping[str, Any] | None = None
@@ -101,6 +102,7 @@ class Caller(NamedTuple):
     around: OuterContract = OuterContract()
     client: str | None = None
     session: str | None = None
+    headers: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, request: Any, meta: Mapping[str, Any] | None, principal: str | None, **known: Any) -> Caller:
@@ -115,6 +117,7 @@ class Caller(NamedTuple):
             None if capabilities is None else capabilities.extensions,
             client=None if params is None else str(params.client_info.name),
             session=None if fields is None else fields.get("mcp-session-id"),
+            headers=fields,
             **known,
         )
 
@@ -239,8 +242,9 @@ class Service:
         asked, own, notices = self._shape(profile, arguments, agreed, contract, is_legacy=is_legacy)
         if caller.has_answered:  # what a caller told this server is for its own answer
             asked["apart"] = None
-        elif profile.is_by_client:
-            asked["apart"] = "client" if client is None else f"client {client.name}"
+        elif self.contract.cache is not None:
+            by_client = "" if not profile.is_by_client else "client" if client is None else f"client {client.name}"
+            asked["apart"] = by_client + digest_headers(caller.headers or {}, anyone=caller.principal is None)
         if contract.speaker.name == "bare":
             asked |= {"schema": profile.data_schema, "payload": profile.payload}
             asked["suits"] = partial(conforms, schema=profile.own_schema)

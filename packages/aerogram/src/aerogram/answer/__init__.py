@@ -504,8 +504,8 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
 def _encode_data(call: Call, said: Reply[Any]) -> ReplyDraft:
     encoded = encode(said.data, call.contract.forms)
     changes: dict[str, Any] = {"data": read_json(encoded.body)}
-    if encoded.notices:
-        changes["notices"] = (*said.notices, *encoded.notices)
+    if encoded.notices:  # what comes from the cache says some of it already
+        changes["notices"] = (*said.notices, *(one for one in encoded.notices if one not in said.notices))
     return ReplyDraft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
 
 

@@ -23,9 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeGuard
 from weakref import WeakValueDictionary
 
-import orjson
-
-from aerogram.content import canonical_json
+from aerogram.content import canonical_json, read_json
 from aerogram.content.jsontext import dumps
 from aerogram.dialects.protocol import leftover, restore
 from aerogram.errors import ContractError, MissingExtra
@@ -204,8 +202,8 @@ class Cache:
             return None
         try:
             age = max(self._clock() - float(record["stored_at"]), 0.0)
-            reply = restore({}, orjson.loads(record["reply"]), "cache", "")
-        except (ValueError, TypeError, LookupError) as error:
+            reply = restore({}, read_json(record["reply"].encode()), "cache", "")
+        except (ValueError, TypeError, LookupError, AttributeError, ContractError) as error:
             log.warning("an entry of the response cache is damaged: %s", error)
             return None
         return _CachedReply(reply, age) if age <= self._fresh_for + self._stale_for else None

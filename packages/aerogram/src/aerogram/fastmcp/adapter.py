@@ -58,7 +58,7 @@ try:
     from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
     from fastmcp.resources import ResourceTemplate
     from fastmcp.resources.base import Resource
-    from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token, get_context
+    from fastmcp.server.dependencies import fastmcp_request_ctx, get_access_token, get_context, get_http_headers
     from fastmcp.server.extensions import ServerExtension
     from fastmcp.server.middleware import Middleware, MiddlewareContext
     from fastmcp.server.providers import Provider
@@ -253,8 +253,8 @@ class _Replies(Transform):
     async def _caller(self, tool: Tool, principal: str | None) -> Caller:
         request = fastmcp_request_ctx.get()
         answered = self._service.contract.cache is not None and has_answered()  # only a cache wants to know
-        if request is None:
-            return Caller(principal=principal, has_answered=answered)
+        if request is None:  # what runs in the background may know the headers that it was asked with
+            return Caller(principal=principal, has_answered=answered, headers=get_http_headers(include_all=True))
         kept = KEPT.get()
         keeper = None if kept is None else kept.keeper
         if keeper is None and self._service.offer.retrieve is not None:
