@@ -79,7 +79,8 @@ _DATES: Final = (
 )
 _NAMING: Final = ("name", "login", "title", "label", "display_name", "username", "full_name", "email", "key")
 _OPAQUE_NAMES: Final = ("_id", "Id", "ID", "_uuid", "guid", "etag", "_hash", "token", "cursor", "node_id")
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://\S|mailto:|data:", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"(?:[a-z][a-z0-9+.-]*://|mailto:|data:)\S+", re.IGNORECASE)
+"""Words that begin with a link are words."""
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}\S*)?|\d{2}:\d{2}(:\d{2}\S*)?")
 _OPAQUE: Final = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,}|(?=.*\d)(?=.*[A-Z])[A-Za-z0-9_+/=-]{20,}")
 _BLANK: Final = re.compile(r"\s")
@@ -316,7 +317,7 @@ def is_moment(text: str) -> bool:
 def _words(text: str) -> str | None:
     """A short text, or the beginning of the first line of a longer one; what is no prose is not cut."""
     line = text.lstrip().partition("\n")[0].strip()
-    if not line or _ADDRESS.match(line):
+    if not line or _ADDRESS.fullmatch(line):
         return None
     if len(line) <= LONGEST_CELL:
         return line
@@ -332,7 +333,7 @@ def _name_of(record: Record) -> dict[str, Any] | None:
         if shown is not None:
             return {name: shown}
     is_short = len(scalars) == len(record) <= _FEW_MEMBERS and len(dumps(scalars)) <= LONGEST_CELL
-    if is_short and not any(isinstance(value, str) and _ADDRESS.match(value) for value in scalars.values()):
+    if is_short and not any(isinstance(value, str) and _ADDRESS.fullmatch(value) for value in scalars.values()):
         return scalars
     return {"id": scalars["id"]} if "id" in scalars else None
 
