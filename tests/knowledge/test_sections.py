@@ -58,6 +58,21 @@ def test_a_heading_reaches_to_the_end_of_the_section_it_is_in(element):
     assert headers(page) == {"Green.": "Pears", "Beware.": "Pears > Note", "And ripe.": "Pears"}
 
 
+@pytest.mark.parametrize("name", ["section", "sect2", "chapter x"])
+def test_the_footnotes_behind_a_section_that_is_a_div_are_those_of_the_chapter(name):
+    section = f"<div class='{name}'><div class='titlepage'><div><h2>Lock</h2></div></div><p>It is locked.</p></div>"
+    page = (
+        f"<div class='book'><h1>Doors</h1><p>They open.</p>{section}<div class='footnotes'><p>[1] Some.</p></div></div>"
+    )
+    assert headers(page)["[1] Some."] == "Doors"
+    assert headers(page)["It is locked."] == "Doors > Lock"
+
+
+def test_a_div_around_a_heading_alone_does_not_end_what_it_is_above():
+    page = "<h1>Doors</h1><div class='section'><h2>Lock</h2></div><div><p>It is locked.</p></div>"
+    assert headers(page)["It is locked."] == "Doors > Lock"
+
+
 def test_a_table_and_a_listing_stay_whole_if_they_can():
     prose = "<p>" + " ".join(f"Sentence number {n} tells of the bridge." for n in range(24)) + "</p>"
     rows = "".join(f"<tr><td>span {n}</td><td>{n} metres</td></tr>" for n in range(12))

@@ -43,7 +43,13 @@ _SECTIONS: Final = frozenset(
     ("article", "aside", "blockquote", "details", "dialog", "figure", "footer", "nav", "section")
 )
 _WHOLE: Final = frozenset(("pre", "table"))
-_NOTED: Final = _HEADINGS | _SECTIONS | _WHOLE | {"dl", "dt", "dd"}
+_NOTED: Final = _HEADINGS | _SECTIONS | _WHOLE | {"div", "dl", "dt", "dd"}
+_SECTION_CLASS: Final = re.compile(
+    r"""\sclass\s*=\s*["']?[^"'>]*?(?<![\w-])(?:appendix|chapter|preface|sect[1-5]|section)(?![\w-])""", re.IGNORECASE
+)
+"""What tools that know no `section` element write on a `div` that is one."""
+_NOTHING: Final = 2
+"""Signs between a heading and the end of what it is in, if there are no words."""
 
 
 _LONG_NUMBER: Final = re.compile(r"(?<=&#)[0-9]{8,}+")
@@ -110,7 +116,9 @@ class _Outline:
             if closed == name:
                 self.heading = (name, place)
         elif closed in _SECTIONS:
-            self.end_section(closed, place) if closed != name else self.start_section(name)
+            self.end_section(closed, place) if closed != name else self.start_section(name, [])
+        elif closed in ("div", "section div"):
+            self.take_div(name, place)
         elif closed in _WHOLE:
             self.count(name, place)
         elif closed == "dl":
@@ -121,23 +129,34 @@ class _Outline:
         elif name == "dd":
             self.has_definition = True
 
+    def take_div(self, name: str, place: int) -> None:
+        last, headings = self.sections[-1]
+        if name != "/div":  # the headings in a plain one are those of what it is in
+            self.start_section("div", headings if name == "div" else [])
+        elif last == "div":
+            self.end_section("div", place)
+
     def end_heading(self, place: int) -> None:
         if self.heading is not None:
             self.sections[-1][1].append(len(self.elements))
             self.elements.append(Element(*self.heading, place, self.length))
             self.heading = None
 
-    def start_section(self, name: str) -> None:
+    def start_section(self, name: str, headings: list[int]) -> None:
         self.open[name] += 1
-        self.sections.append((name, []))
+        self.sections.append((name, headings))
 
     def end_section(self, name: str, place: int) -> None:
         self.end_heading(place)
         while self.open[name]:
             last, headings = self.sections.pop()
             self.open[last] -= 1
-            for one in headings:
-                self.elements[one] = self.elements[one]._replace(reach=place)
+            outer = self.sections[-1][1]
+            if last == "div" and len(headings) == 1 and place - self.elements[headings[0]].end <= _NOTHING:
+                outer += headings if headings is not outer else []  # it is above what comes after it
+            elif headings is not outer:
+                for one in headings:
+                    self.elements[one] = self.elements[one]._replace(reach=place)
             if last == name:
                 break
 
@@ -236,7 +255,7 @@ class _TextExtractor:
             self.start_block()
         if name == "pre":
             self.open_pre += 1
-        self.note(name, name)
+        self.note(name, "section div" if name == "div" and _SECTION_CLASS.search(attributes) else name)
 
     def close(self, name: str) -> None:
         self.note(name, f"/{name}")
