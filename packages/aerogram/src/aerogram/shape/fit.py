@@ -45,22 +45,21 @@ from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
+from aerogram.shape.ladder import Ladder, Show
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import Rows, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
-from aerogram.shape.shrink import Cut, cuts_between, least_length, shrink
+from aerogram.shape.shrink import Cut, Shrinker, cuts_between, least_length, shrink
 from aerogram.shape.text import clip, find_entry_mark, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = [
     "DATA",
     "Fitted",
-    "Ladder",
     "Leftover",
     "Measure",
-    "Show",
     "count_itself",
     "fit",
     "lean",
@@ -578,7 +577,7 @@ class _Fitting:
             lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
             return self._dress_rows(build([row]), rows, first, {}, lacks)
 
-        return self._cut(dress, lambda room: shrink(rows[0], room, self.price, self.mold.item), first)
+        return self._cut(dress, Shrinker(rows[0], self.price, self.mold.item).within, first)
 
     def _dress_rows(
         self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
@@ -630,7 +629,8 @@ class _Fitting:
             likewise = ", the others likewise" if len(cuts) > 1 else ""
             return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
 
-        return self._cut(dress, lambda room: shrink(data, room, self.price, self.mold, inside=as_map))
+        shrinker = Shrinker(data, self.price, self.mold)
+        return self._cut(dress, lambda room: shrinker.within(room, inside=as_map))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -695,7 +695,8 @@ class _Fitting:
         Cuts jump from item to item: a little less room may change nothing, so each step down is twice the one before,
         and the last one is to the smallest cut.
         """
-        room, best = float(self.budget - self.measure.dearest(dress(None))), None
+        frame, best = self.measure.dearest(dress(None)), None
+        room = float(self.budget - frame)
         if room < 1:
             return None
         enough, too_much, down = 0.0, inf, 1
@@ -713,7 +714,8 @@ class _Fitting:
                 too_much, spare, down = room, spare * down, down * 2
             if 0 <= spare <= 0.03 * self.budget or too_much - enough <= 1:
                 break
-            room += spare
+            rate = max((size - frame) / room, 0.5)  # what is paid for what it is priced at, as in another form
+            room += (spare - 0.01 * self.budget) / rate  # a little less, so that the next one is mostly the last one
             if best is None:
                 room = max(room, 1.0) if left > 1 else 1.0
             elif not enough < room < too_much:
@@ -1061,70 +1063,6 @@ def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[A
     return reply.replace(
         fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=notices, actions=actions
     )
-
-
-# Prices: rows at one level of detail, each shown and priced once, in order, and only as far as there is room. They are
-# priced a few at a time, as they will stand side by side; so what a separator adds, which may be less than nothing
-# (`},{` is one token where `}` and `{` are two), is in the price. Each has its share of it by its length.
-
-
-Show = Callable[[Any], Any]
-
-MOST_AT_ONCE: Final = 16
-
-
-class Ladder:
-    """The first rows of a list as a level shows them, and what so many of them cost together."""
-
-    def __init__(self, rows: Sequence[Any], show: Show | None, price: Callable[[str], float]) -> None:
-        self._rows = rows
-        self._show = show
-        self._price = price
-        self.shown: list[Any] = []
-        self._costs: list[float] = [0.0]
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self._rows)
-
-    def within(self, room: float, after: int = 0) -> int:
-        """How many rows fit, from `after` so many on."""
-        if after and self._reach(after) < after:
-            return 0
-        base = self._costs[after]
-        self._climb(base + room)
-        return bisect_right(self._costs, base + room) - 1 - after
-
-    def cost(self, first: int, end: int) -> float:
-        """What the rows from `first` to `end` cost."""
-        self._reach(end)
-        return self._costs[end] - self._costs[first]
-
-    def has_all(self, room: float) -> bool:
-        """Whether all rows fit."""
-        return self.within(room) == len(self._rows)
-
-    def _reach(self, count: int) -> int:
-        while len(self.shown) < min(count, len(self._rows)):
-            self._step()
-        return len(self.shown)
-
-    def _climb(self, room: float) -> None:
-        """Show and price more rows, until all are there or one of them does not fit."""
-        while len(self.shown) < len(self._rows) and self._costs[-1] <= room:
-            self._step()
-
-    def _step(self) -> None:
-        """The next few rows, always the same ones, so that what a row costs does not depend on who asks."""
-        at = len(self.shown)
-        few = list(self._rows[at : at + min(max(at, 1), MOST_AT_ONCE)])
-        if self._show is not None:
-            few = [self._show(row) for row in few]
-        lengths = [len(dumps(row)) + 1 for row in few]
-        share = self._price(dumps(few).decode()[1:-1] + ",") / sum(lengths)
-        self.shown += few
-        self._costs += [self._costs[-1] + share * length for length in accumulate(lengths)]
 
 
 # Lighter envelopes. Where not all fits, what an answer says about itself goes at once: a long echo of the query, and

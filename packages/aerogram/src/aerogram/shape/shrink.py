@@ -8,19 +8,19 @@ its deepest branches: an object or a list inside of an object is left out where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from aerogram.content.jsontext import dumps, pointer_of
 from aerogram.shape.facts import find_announced
+from aerogram.shape.ladder import Ladder, Price
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, shown_before
 from aerogram.tokens import MOST_CHARACTERS_PER_TOKEN
 
-__all__ = ["Cut", "cuts_between", "least_length", "shrink"]
-
-Price = Callable[[str], float]
+__all__ = ["Cut", "Shrinker", "cuts_between", "least_length", "shrink"]
 
 LEAST: Final = 12.0
 """A member that gets less room than this is shown by a mark alone."""
@@ -36,24 +36,7 @@ def shrink(value: Any, room: float, price: Price, mold: Mold = ANYTHING, *, insi
 
     `inside` of a record, a map with many members is cut after the first of them.
     """
-    if mold.keeps_whole(value) or _cost(value, room, price) <= room:
-        return value
-    if isinstance(value, str):
-        return _shrink_text(value, room, price)
-    if isinstance(value, list):
-        return _shrink_list(value, room, price, mold)
-    return _shrink_record(value, room, price, mold, inside=inside) if isinstance(value, dict) else value
-
-
-def _cost(value: Any, room: float, price: Price) -> float:
-    """What a value costs; where its beginning alone is more than there is room for, about what it costs."""
-    text = dumps(value).decode()
-    few = text[: 1 << int(max(room, 1) * MOST_CHARACTERS_PER_TOKEN).bit_length()]  # so that it is often the same
-    if len(few) < len(text):
-        cost = price(few)
-        if cost > room + _FEW:  # what is cut off in the middle of a word may cost a little more than the word
-            return cost * len(text) / len(few)
-    return price(text)
+    return Shrinker(value, price, mold).within(room, inside=inside)
 
 
 class Cut(NamedTuple):
@@ -115,6 +98,89 @@ def least_length(value: Any) -> int:
     return min(len(value), _SHORTEST) if isinstance(value, str) else len(str(value))
 
 
+class Shrinker:
+    """One value that is tried in several rooms: what is in it is written once, and its items are priced once."""
+
+    def __init__(self, value: Any, price: Price, mold: Mold = ANYTHING) -> None:
+        self._value = value
+        self._price = price
+        self._mold = mold
+        # parts of the value live as long as it does, so each can be known by its id
+        self._texts: dict[int, str] = {}
+        self._ladders: dict[int, Ladder] = {}
+
+    def within(self, room: float, *, inside: bool = False) -> Any:
+        """The value in about so much room, as `shrink` says."""
+        return self._shrink(self._value, room, self._mold, inside=inside)
+
+    def _shrink(self, value: Any, room: float, mold: Mold, *, inside: bool) -> Any:
+        if mold.keeps_whole(value) or self._cost(self._write(value), room) <= room:
+            return value
+        if isinstance(value, str):
+            return _shrink_text(value, room, self._price)
+        if isinstance(value, list):
+            return self._shrink_list(value, room, mold)
+        return self._shrink_record(value, room, mold, inside=inside) if isinstance(value, dict) else value
+
+    def _write(self, value: Any) -> str:
+        text = self._texts.get(id(value))
+        if text is None:
+            text = self._texts[id(value)] = dumps(value).decode()
+        return text
+
+    def _cost(self, text: str, room: float) -> float:
+        """What a text costs; where its beginning alone is more than there is room for, about what it costs."""
+        few = text[: 1 << int(max(room, 1) * MOST_CHARACTERS_PER_TOKEN).bit_length()]  # so that it is often the same
+        if len(few) < len(text):
+            cost = self._price(few)
+            if cost > room + _FEW:  # what is cut off in the middle of a word may cost a little more than the word
+                return cost * len(text) / len(few)
+        return self._price(text)
+
+    def _ladder(self, value: list[Any] | dict[str, Any]) -> Ladder:
+        found = self._ladders.get(id(value))
+        if found is None:
+            items = value if isinstance(value, list) else [{name: one} for name, one in value.items()]
+            found = self._ladders[id(value)] = Ladder(items, None, self._price)
+        return found
+
+    def _shrink_list(self, items: list[Any], room: float, mold: Mold) -> list[Any]:
+        kept = items[: max(self._ladder(items).within(room - 2), mold.fewest_items)]
+        return kept or [self._shrink(items[0], max(room - 4, LEAST), mold.item, inside=False)]
+
+    def _shrink_map(self, members: dict[str, Any], room: float) -> dict[str, Any]:
+        """The first members of a map that has many."""
+        return dict(islice(members.items(), self._ladder(members).within(room)))
+
+    def _shrink_record(self, record: dict[str, Any], room: float, mold: Mold, *, inside: bool) -> dict[str, Any]:
+        if inside and len(record) > _FEW and len(record) * LEAST > room and mold.takes({}):
+            return self._shrink_map(record, room)
+        price, announced = self._price, find_announced(record)
+        names = {name: self._write(name) for name in record}
+        costs = {name: self._cost(f"{{{names[name]}:{self._write(value)}}}", room) for name, value in record.items()}
+        left, shown = room, dict(record)
+        for count, name in enumerate(sorted(costs, key=costs.__getitem__)):
+            share = left / (len(costs) - count)
+            is_nested = inside and isinstance(record[name], (dict, list)) and name not in mold.required
+            if is_nested and costs[name] > share and share < LEAST_NESTED:
+                del shown[name]  # or a tree would be shown down to its leaves
+            elif costs[name] > share:
+                is_announced = announced is not None and name == announced.member
+                inner = max(share - price(f'"{name}":,'), LEAST)
+                shown[name] = (
+                    _fit_announced(announced, share, price)
+                    if is_announced
+                    else self._shrink(record[name], inner, mold.member(name), inside=True)
+                )
+                left -= min(price(dumps({name: shown[name]}).decode()), costs[name])
+            else:
+                left -= costs[name]
+        if announced is not None and shown[announced.member] is None:
+            shown.pop(announced.member)
+            shown.pop(announced.type_member)
+        return shown
+
+
 def _shrink_text(text: str, room: float, price: Price) -> str:
     """The beginning of a text with word of how much is missing."""
     if len(text) <= _SHORTEST:
@@ -127,61 +193,6 @@ def _shrink_text(text: str, room: float, price: Price) -> str:
             break
         limit = max(int(limit * min(room / cost, 0.95)), _SHORTEST)
         shown = clip(text, limit)
-    return shown
-
-
-def _shrink_list(items: list[Any], room: float, price: Price, mold: Mold) -> list[Any]:
-    kept: list[Any] = []
-    spent = 2.0
-    for item in items:
-        cost = price(dumps(item).decode() + ",")
-        if spent + cost > room and len(kept) >= max(mold.fewest_items, 0):
-            break
-        kept.append(item)
-        spent += cost
-    if not kept and items:
-        kept = [shrink(items[0], max(room - 4, LEAST), price, mold.item)]
-    return kept
-
-
-def _shrink_map(members: dict[str, Any], room: float, price: Price) -> dict[str, Any]:
-    """The first members of a map that has many."""
-    kept: dict[str, Any] = {}
-    left = room
-    for name, value in members.items():
-        left -= price(dumps({name: value}).decode())
-        if left < 0:
-            break
-        kept[name] = value
-    return kept
-
-
-def _shrink_record(record: dict[str, Any], room: float, price: Price, mold: Mold, *, inside: bool) -> dict[str, Any]:
-    if inside and len(record) > _FEW and len(record) * LEAST > room and mold.takes({}):
-        return _shrink_map(record, room, price)
-    announced = find_announced(record)
-    costs = {name: _cost({name: value}, room, price) for name, value in record.items()}
-    left, shown = room, dict(record)
-    for count, name in enumerate(sorted(costs, key=costs.__getitem__)):
-        share = left / (len(costs) - count)
-        is_nested = inside and isinstance(record[name], (dict, list)) and name not in mold.required
-        if is_nested and costs[name] > share and share < LEAST_NESTED:  # or a tree would be shown down to its leaves
-            del shown[name]
-        elif costs[name] > share:
-            is_announced = announced is not None and name == announced.member
-            shown[name] = (
-                _fit_announced(announced, share, price)
-                if is_announced
-                else shrink(
-                    record[name], max(share - price(f'"{name}":,'), LEAST), price, mold.member(name), inside=True
-                )
-            )
-            left -= min(price(dumps({name: shown[name]}).decode()), costs[name])
-        else:
-            left -= costs[name]
-    if announced is not None and shown[announced.member] is None:
-        shown.pop(announced.member)
-        shown.pop(announced.type_member)
     return shown
 
 
