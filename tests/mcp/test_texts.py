@@ -65,11 +65,15 @@ def by_name() -> dict:
     return {f"user {n}": {"id": n, "about": "words " * (n % 9 + 5)} for n in range(200)}
 
 
+def sections() -> str:
+    return "\n\n".join(f"Section {n}\n\n" + f"In part {n} we measured {n * 7} samples. " * 12 for n in range(120))
+
+
 def secret() -> str:
     return f"{TEXT}\npassword=hunter2secret\n{TEXT}"
 
 
-TOOLS = (typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name)
+TOOLS = (typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name, sections)
 
 
 def on_fastmcp(**settings):
@@ -130,6 +134,13 @@ async def test_a_long_text_ends_with_a_paragraph_and_one_line(client_of):
     assert TEXT.startswith(text) and re.match(r"\s*\n\n", TEXT[len(text) :]) and asked["offset"] == len(text)
     assert result.content[0].text.removeprefix(text).strip().count("\n") == 0 and COUNT(result.content[0].text) <= 1000
     assert result.structured_content is None
+
+
+@pytest.mark.parametrize("budget", range(600, 2_000, 100))
+async def test_a_text_does_not_end_with_the_heading_of_what_is_missing(budget):
+    async with on_fastmcp(budget=budget) as client:
+        text, asked = parts(await client.call_tool("sections", {}))
+    assert sections().startswith(text) and text.endswith(".") and asked["offset"] == len(text)
 
 
 @FRAMEWORKS

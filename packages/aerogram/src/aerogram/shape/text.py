@@ -29,6 +29,8 @@ LONG_LINE: Final = 200
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t]*\n")
 _LINE_END: Final = re.compile(r"\n")
 _HEADING: Final = re.compile(r"\s+#{1,6} [^\n]*\s*$")
+_LONE_LINE: Final = re.compile(r"\n[ \t]*\n[^\W\d_][^\n.!?:;,|]{0,60}\s*\Z")
+"""A short line between blank ones that ends as no sentence does: the heading of what follows, by all that one sees."""
 _MARK: Final = re.compile(rf"{ELLIPSIS} \[\+\d+ chars\]\Z")
 _SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
 _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
@@ -104,7 +106,10 @@ def _sensible_cut(text: str, at: int) -> int:
 def reading_end(text: str, at: int) -> int:
     """The cut at or before `at` where a reader of a long text stops, without the blanks before it."""
     cut = page_end(text, at)
-    return len(text[:cut].rstrip()) or cut if cut < len(text) else cut
+    if cut == len(text):
+        return cut
+    heading = _LONE_LINE.search(text, max(cut - LONG_LINE, 0), cut)
+    return len(text[: heading.start() if heading else cut].rstrip()) or cut
 
 
 def page_end(text: str, at: int) -> int:
