@@ -48,7 +48,7 @@ def fits_as_made(call: Call, result: ToolResult) -> bool:
         return False
     wire, scale = result.to_wire(), Scale(budget.counter)
     text, structured = scale.weigh(wire["content"]), 0
-    if "structuredContent" in wire:
+    if text <= budget.room and "structuredContent" in wire:
         structured = budget.counter.count(dumps(wire["structuredContent"]).decode())
     is_sum = call.contract.count == "both" or scale.counts_media
     return (text + structured if is_sum else max(text, structured)) <= budget.room
