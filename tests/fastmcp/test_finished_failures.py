@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastmcp import Client, FastMCP
 from fastmcp.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
+from pydantic import Field
 
 from aerogram.fastmcp import install
 from aerogram.sanitize import Redaction
@@ -79,6 +80,33 @@ async def test_words_alone_are_advised_about_with_care() -> None:
     async with Client(server_of(misnamed)) as client:
         text = (await client.call_tool("misnamed", raise_on_error=False)).content[0].text
         assert text.endswith("Check the name; it may have to be made first.")
+
+
+def clock(timezone: Annotated[str, Field(description="A zone of IANA (e.g., 'Asia/Tokyo')")]) -> CallToolResult:
+    words = f"Invalid timezone: no time zone found with key {timezone}"
+    return CallToolResult(content=[TextContent(type="text", text=words)], is_error=True)
+
+
+def opened(path: str, mode: str = "read") -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=f"Workbook {path} does not exist")], is_error=True)
+
+
+def reckoned(expression: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text="invalid syntax in line 1")], is_error=True)
+
+
+async def test_the_argument_that_words_are_about_is_named() -> None:
+    """With a value that its description gives as an example; where no value is repeated, none is blamed."""
+    asked = (
+        ("clock", {"timezone": "Mars/Olympus"}),
+        ("opened", {"path": "a/b.xlsx"}),
+        ("reckoned", {"expression": "1 +"}),
+    )
+    async with Client(server_of(clock, opened, reckoned)) as client:
+        told = [(await client.call_tool(*one, raise_on_error=False)).content[0].text.splitlines()[-1] for one in asked]
+    assert told[0].endswith("; Change timezone. For example: clock(timezone='Asia/Tokyo')")
+    assert told[1].endswith("; Check path; what it names may have to be made first.")
+    assert told[2].endswith("; Change the value that it names.")
 
 
 async def test_many_blocks_are_shown_whole_from_the_first_on() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-__all__ = ["example_call", "wrong_arguments"]
+__all__ = ["example_call", "has_example", "wrong_arguments"]
 
 DEEPEST: Final = 4
 LONGEST: Final = 400
 _UNKNOWN: Final = object()
+_TOLD: Final = re.compile(
+    r"""\b(?:e\.g\.|such\ as|for\ example|for\ instance)[,:]?\ *(?P<quote>['"`])(?P<value>[^'"`\n]{1,60})(?P=quote)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A value that a description gives as an example."""
 _FORMATS: Final = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
@@ -34,6 +40,20 @@ def example_call(name: str, schema: Mapping[str, Any], given: Mapping[str, Any],
         return None
     call = f"{name}({', '.join(f'{one}={shown[one]!r}' for one in known if one in shown)})"
     return call if len(call) <= LONGEST else None
+
+
+def has_example(schema: Mapping[str, Any], name: str) -> bool:
+    """Whether a schema says itself what an argument may be."""
+    known = schema.get("properties")
+    part = known.get(name) if isinstance(known, Mapping) else None
+    return isinstance(part, Mapping) and (bool(part.get("examples") or part.get("enum")) or _told(part) is not None)
+
+
+def _told(part: Mapping[str, Any]) -> str | None:
+    """What the description of an argument gives as an example."""
+    found = _TOLD.search(str(part.get("description", "")))
+    most = part.get("maxLength", LONGEST)
+    return found["value"] if found is not None and len(found["value"]) <= most else None
 
 
 def wrong_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
@@ -93,8 +113,9 @@ def _fill(part: Mapping[str, Any], schema: Mapping[str, Any], name: str, depth: 
 
 
 def _text(part: Mapping[str, Any], name: str) -> Any:
-    if "pattern" in part:
-        return _UNKNOWN  # what it takes cannot be told from here
+    told = _told(part)
+    if told is not None or "pattern" in part:
+        return told or _UNKNOWN  # what it takes cannot be told from here
     text = _FORMATS.get(part.get("format", ""), name)
     most, least = part.get("maxLength", len(text)), part.get("minLength", 0)
     return (text + "x" * max(least - len(text), 0))[:most]

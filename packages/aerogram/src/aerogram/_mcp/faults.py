@@ -21,7 +21,7 @@ from aerogram.problems import blames_answer, is_declared, log_failure
 from aerogram.reply import Problem
 from aerogram.sanitize import Redaction, sanitize_text
 
-__all__ = ["Masked", "code_in", "explain_fault", "problem_in", "seconds_until", "shorten_paths"]
+__all__ = ["Masked", "code_in", "explain_fault", "find_named", "problem_in", "seconds_until", "shorten_paths"]
 
 UNKNOWN: Final = "TOOL_ERROR"
 LONGEST: Final = 4_000
@@ -230,16 +230,37 @@ def code_in(text: str) -> str:
 
 
 _ADVICE: Final = {
-    "VALIDATION_ERROR": "Change the value that it names.",
-    "NOT_FOUND": "Check the name; it may have to be made first.",
+    "VALIDATION_ERROR": ("Change the value that it names.", "Change {}."),
+    "NOT_FOUND": (
+        "Check the name; it may have to be made first.",
+        "Check {}; what it names may have to be made first.",
+    ),
 }
-"""What to do where nothing is known but words: less than is said of the same code where its author chose it."""
+"""What to do where nothing is known but words: less than is said of the same code where its author chose it.
+
+The second is for failures that name the value of an argument.
+"""
+SHORTEST: Final = 3
+"""What is shorter stands in many words."""
 
 
-def problem_in(text: str) -> Problem:
+def problem_in(text: str, arguments: Mapping[str, Any] | None = None) -> Problem:
     """The problem that a failure tells of in words alone."""
-    code = code_in(text)
-    return Problem.of(code, text or None, remediation=_ADVICE.get(code))
+    code, named = code_in(text), find_named(text, arguments or {})
+    plain, about = _ADVICE.get(code, (None, ""))
+    return Problem.of(code, text or None, remediation=plain if named is None else about.format(named) or None)
+
+
+def find_named(text: str, arguments: Mapping[str, Any]) -> str | None:
+    """The argument whose value a failure names; the longest, where there are several, and None where there is none."""
+    told = text[:LOOKED_AT]
+    found = [
+        (len(one), name)
+        for name, value in arguments.items()
+        for one in _texts_in(value)
+        if len(one) >= SHORTEST and one in told
+    ]
+    return max(found)[1] if found else None
 
 
 # Words

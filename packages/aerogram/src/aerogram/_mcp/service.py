@@ -24,8 +24,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
-from aerogram._mcp.example import example_call, wrong_arguments
-from aerogram._mcp.faults import Masked, explain_fault, problem_in
+from aerogram._mcp.example import example_call, has_example, wrong_arguments
+from aerogram._mcp.faults import Masked, explain_fault, find_named, problem_in
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
@@ -519,7 +519,7 @@ class Service:
         """A finished result: as it was made where that fits, else its text and structured content fitted together."""
         soft, problem = None, None
         if call.contract.soft_errors is not None:
-            soft, problem = _soft_problem_of(result), _unsaid_problem(result)
+            soft, problem = _soft_problem_of(result), _unsaid_problem(result, call.arguments)
         if call.contract.soft_errors == "failure":
             problem = problem or soft
         if problem is not None:
@@ -540,7 +540,11 @@ class Service:
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
         if problem.kind == "validation":
-            problem = _show_call(problem, call, profile, wrong_arguments(profile.inputs, call.arguments))
+            wrong = wrong_arguments(profile.inputs, call.arguments)
+            named = find_named(problem.message, call.arguments)
+            if not wrong and named is not None and has_example(profile.inputs, named):
+                wrong = {named}
+            problem = _show_call(problem, call, profile, wrong)
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
         meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
@@ -758,7 +762,7 @@ def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
     return {**sent, "_meta": {**(sent.get("_meta") or {}), **meta}}
 
 
-def _unsaid_problem(result: ToolResult) -> Problem | None:
+def _unsaid_problem(result: ToolResult, arguments: Mapping[str, Any]) -> Problem | None:
     """What a failure means that has no code, by what it says; None where it has one, or is no failure."""
     if not result.isError:
         return None
@@ -766,7 +770,7 @@ def _unsaid_problem(result: ToolResult) -> Problem | None:
     if PROBLEM in (wire.get("_meta") or {}) or try_read(wire.get("structuredContent")) is not None:
         return None
     told = "\n".join(block["text"] for block in wire["content"] if isinstance(block.get("text"), str))
-    return problem_in(told)
+    return problem_in(told, arguments)
 
 
 def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
