@@ -111,6 +111,13 @@ async def test_content_is_retrieved_by_a_named_tool_page_by_page():
         assert found["data"] == ROWS
 
 
+async def test_data_with_numbers_beyond_64_bits_is_recovered_as_data():
+    server, data = fastmcp_server(budget=500), {"account": 2**70, "text": "word " * 3_000}
+    server.tool(lambda: data, name="account")
+    async with connected(server, "fastmcp") as calling:
+        assert (await calling.recover(await calling.call("account")))["data"] == data
+
+
 async def test_content_that_does_not_match_its_hash_is_not_used():
     server = fastmcp_server(budget=2_000)
     forged = fastmcp.FastMCP("forger")

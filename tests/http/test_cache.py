@@ -149,6 +149,26 @@ def test_what_a_proxy_says_of_a_caller_tells_callers_apart(name):
     assert not any(map(names_caller, ("user-agent", "accept", "x-subscribe", "x-guid", "x-dnt")))
 
 
+@pytest.mark.parametrize("envelope", ["v1", "v2"])
+def test_a_cached_answer_is_the_answer_to_the_last_digit(serve, envelope):
+    """And says as much about it, once: whole numbers beyond 64 bits are exact, which not every reader can."""
+    app, calls = FastAPI(), []
+
+    @app.get("/account")
+    def account():
+        calls.append(1)
+        return {"account": 59388324617297964561, "sums": [2**70, 1.0]}
+
+    fastapi.install(app, *settings("account"))
+    client = serve(app)
+    answers = [client.get("/account", params={"envelope": envelope}) for _ in range(2)]
+    assert len(calls) == 1
+    for answer in answers:
+        assert '{"account":59388324617297964561,"sums":[1180591620717411303424,1.0]}' in answer.text
+        told = [one["message"].split()[0] for one in answer.json().get("warnings", [])]
+        assert told == ([] if envelope == "v1" else ["/account", "/sums/0"])
+
+
 @pytest.mark.parametrize("field", ["Host", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Prefix"])
 @pytest.mark.parametrize("framework", [starlette, fastapi])
 def test_who_sends_another_address_does_not_put_it_into_the_answers_of_others(serve, framework, field):

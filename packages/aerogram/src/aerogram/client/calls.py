@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-import orjson
-
 from aerogram._http.responses import resolve_address
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
-from aerogram.content import SHORT, Content, canonical_json, short_digits
+from aerogram.content import SHORT, Content, canonical_json, read_json, short_digits
 from aerogram.content.datatext import read_data
 from aerogram.dialects.protocol import restore
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
@@ -187,8 +185,8 @@ def _candidates(pieces: list[Any]) -> Iterator[Content]:
 def _text_or_json(body: bytes) -> Content:
     """The content of a body that was sent as text: JSON if it is in the one form that JSON is archived in."""
     try:
-        return Content("json" if canonical_json(orjson.loads(body)) == body else "text", body)
-    except (orjson.JSONDecodeError, ContractError):
+        return Content("json" if canonical_json(read_json(body)) == body else "text", body)
+    except (ValueError, RecursionError, ContractError):
         return Content("text" if _is_text(body) else "bytes", body)
 
 

@@ -203,7 +203,7 @@ class Cache:
         try:
             age = max(self._clock() - float(record["stored_at"]), 0.0)
             reply = restore({}, read_json(record["reply"].encode()), "cache", "")
-        except (ValueError, TypeError, LookupError, AttributeError, ContractError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             log.warning("an entry of the response cache is damaged: %s", error)
             return None
         return _CachedReply(reply, age) if age <= self._fresh_for + self._stale_for else None
