@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -537,3 +538,33 @@ def test_a_record_whose_cuts_are_far_apart_is_shown_by_the_smallest_of_them() ->
     is_shown = [fit(Reply.ok(record), budget, measure=SIZER).reply.problem is None for budget in budgets]
     assert is_shown == sorted(is_shown)
     assert any(is_shown)
+
+
+def test_a_row_with_more_members_than_fit_is_shown_by_its_facts() -> None:
+    members = {f"member{number}": "some words" for number in range(1_000)}
+    found = fitted_rows([{"id": 7, "title": "A title", **members}], 1_000).reply
+    assert found.data[0].items() >= {"id": 7, "title": "A title"}.items()
+    assert found.fidelity is not None and found.fidelity.level == "summary"
+
+
+WIDE = {
+    "one row of many members": [{f"member{number}": "some words" for number in range(3_000)}],
+    "rows of other members each": [{f"m{row}_{number}": "word" for number in range(20)} for row in range(1_000)],
+}
+
+
+@pytest.mark.parametrize("data", WIDE.values(), ids=WIDE)
+def test_very_many_members_are_not_looked_at_again_and_again(data: Any) -> None:
+    """Everybody else on the event loop waits meanwhile."""
+    calls = 0
+
+    def note(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(note)
+    try:
+        fit(Reply.ok(data), 1_000, measure=SIZER, retrieve="retrieve")
+    finally:
+        sys.setprofile(None)
+    assert calls < 1_000_000

@@ -362,6 +362,7 @@ _MEMBER: Final = 6
 _NUMBERS: Final = 3
 """What a range of numbers is worth: it is told beside something else."""
 _LONGEST: Final = 40
+_MOST_SUMMARISED: Final = 100
 _LOOKED_AT: Final = 200
 _MOST_COLUMNS: Final = 40
 _COUNTED: Final = frozenset((str, bool, int))
@@ -445,8 +446,9 @@ def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
 
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
-    """What there is to say of each member."""
-    for name in dict.fromkeys(chain.from_iterable(records[:_LOOKED_AT])):
+    """What there is to say of each member; where there are very many, of those that most records have."""
+    names = Counter(chain.from_iterable(records[:_LOOKED_AT]))
+    for name in names if len(names) <= _MOST_SUMMARISED else [name for name, _ in names.most_common(_MOST_SUMMARISED)]:
         values = _values(records, name)
         is_name = is_identifier(name)
         counts = None if is_name and _are_distinct(values) else _counts(values)

@@ -51,7 +51,7 @@ from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import Rows, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
-from aerogram.shape.shrink import Cut, Shrinker, cuts_between, least_length, shrink
+from aerogram.shape.shrink import Cut, Shrinker, cuts_between, least_length, least_members, shrink
 from aerogram.shape.text import clip, find_entry_mark, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
@@ -431,7 +431,8 @@ class _Fitting:
             is_boxed = rows.name is not None
             return self._rows(rows.items, lambda shown: rows.replaced(data, shown) if is_boxed else shown)
         if isinstance(data, dict) and data:
-            return self._record(data, as_map=is_map(data)) or self._record(data, as_map=True)
+            has_all = not is_map(data) and not self._is_beyond_cutting(data)
+            return (self._record(data, as_map=False) if has_all else None) or self._record(data, as_map=True)
         return None
 
     def _lighten(self) -> None:
@@ -473,7 +474,18 @@ class _Fitting:
             fitted = self._rows_at(levels._replace(lower=None), rows, build)
         if fitted is None and self.mold.fewest_items <= 1:
             fitted = self._first_row(rows, build)
+        if fitted is None and len(rows) == 1 and show is None and not self.whole_rows:
+            fitted = self._only_row(rows, build)
         return fitted
+
+    def _only_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+        """The facts of a row that is alone, and has more members than can be shown of it."""
+        facts = choose_facts(rows, self.facts) if isinstance(rows[0], dict) else None
+        if facts is None or self.mold.item.required:
+            return None
+        lacks = describe_lacks(rows, facts.show)
+        levels = _Levels(Ladder(rows, None, self.price), Ladder(rows, facts.show, self.price), self.ranked, lacks)
+        return self._rows_at(levels, rows, build)
 
     def _rows_at(self, levels: _Levels, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         """As many rows as fit at these levels; None where not one does."""
@@ -570,6 +582,8 @@ class _Fitting:
 
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         """The first row with its longest texts cut, where not even one fits as it is."""
+        if self._is_beyond_cutting(rows[0]):
+            return None
         first = _Shown(0, 1)
 
         def dress(row: Any) -> Reply[Any]:
@@ -578,6 +592,10 @@ class _Fitting:
             return self._dress_rows(build([row]), rows, first, {}, lacks)
 
         return self._cut(dress, Shrinker(rows[0], self.price, self.mold.item).within, first)
+
+    def _is_beyond_cutting(self, value: Any) -> bool:
+        """Whether a value is certain not to fit with every member of it at its smallest."""
+        return isinstance(value, dict) and least_members(value) > self.budget * LONGEST_TOKEN
 
     def _dress_rows(
         self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS

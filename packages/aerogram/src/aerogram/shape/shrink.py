@@ -20,7 +20,7 @@ from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, shown_before
 from aerogram.tokens import MOST_CHARACTERS_PER_TOKEN
 
-__all__ = ["Cut", "Shrinker", "cuts_between", "least_length", "shrink"]
+__all__ = ["Cut", "Shrinker", "cuts_between", "least_length", "least_members", "shrink"]
 
 LEAST: Final = 12.0
 """A member that gets less room than this is shown by a mark alone."""
@@ -96,6 +96,13 @@ def least_length(value: Any) -> int:
     if isinstance(value, list):
         return 2 + (least_length(value[0]) if value else 0)
     return min(len(value), _SHORTEST) if isinstance(value, str) else len(str(value))
+
+
+def least_members(record: dict[str, Any]) -> int:
+    """How many characters a record takes at least that keeps its members: what is nested in it may be left out."""
+    return sum(
+        2 if isinstance(member, (dict, list)) else len(name) + least_length(member) for name, member in record.items()
+    )
 
 
 class Shrinker:
