@@ -32,12 +32,12 @@ from aerogram.dialects.protocol import (
     Part,
     flatten,
     read_retry,
-    told_fidelity,
     unflatten,
     unnamed_members,
     without_nothing,
 )
 from aerogram.reply import Notice, Page, Problem, Reply, Telemetry, is_zoned
+from aerogram.reply.shown import read_fidelity
 
 T = TypeVar("T")
 NAME = "knowledge-1.0"
@@ -395,7 +395,7 @@ class KnowledgeV1Dialect(Dialect):
         _read_metadata(metadata, heard)
         if warnings:
             heard["notices"] = tuple(_read_notice(one) for one in warnings)
-        if heard.get("status") == "partial" and (told := told_fidelity(heard.get("notices", ()))):
+        if heard.get("status") == "partial" and (told := read_fidelity(heard.get("notices", ()))):
             heard["fidelity"] = told
         if body.get("pagination"):
             page = unflatten(Page, body["pagination"], _PAGE_WORDS)

@@ -8,9 +8,8 @@ that for every reply `decode(encode(reply)) == reply`.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -25,14 +24,12 @@ from pydantic import (
     model_serializer,
 )
 
-from aerogram.codes import ABOUT_SIZE
 from aerogram.content.jsontext import part_to_json, pointer_of
 from aerogram.errors import ContractError, InvalidReply
 from aerogram.reply import (
     Action,
     Citation,
     Fidelity,
-    FidelityLevel,
     Notice,
     Page,
     Problem,
@@ -43,10 +40,6 @@ from aerogram.reply import (
 )
 
 _MISSING = "missing"
-_LOSS = re.compile(
-    r"(?:^(?P<shown>\d{1,12}) of \d+ shown(?P<less>, (?:the last (?P<last>\d{1,12}) )?without [^;]*)?)?"
-    r"; (?:whole|more): [\w./-]+\(hash='(?P<digits>[0-9a-f]{12})'"
-)
 KEY = "aerogram"
 BOX = "box"
 ORIGIN = "origin"
@@ -248,17 +241,6 @@ def unnamed_members(found: Mapping[str, Any], known: frozenset[str]) -> dict[str
     if found.keys() <= known:
         return None
     return {name: value for name, value in found.items() if name not in known}
-
-
-def told_fidelity(notices: Iterable[Notice]) -> Fidelity | None:
-    """How complete an answer is by the words of its warnings: those that `fit` writes name the hash of the whole."""
-    for notice in notices:
-        found = _LOSS.search(notice.message) if notice.code in ABOUT_SIZE else None
-        if found is not None:
-            shown, lower = int(found["shown"] or 0), int(found["last"] or (found["shown"] if found["less"] else 0) or 0)
-            level: FidelityLevel = "summary" if lower * 2 > shown else "partial"
-            return Fidelity(level, archive_hashes={"data": f"sha256:{found['digits']}"})
-    return None
 
 
 def flatten(part: Any, words: Mapping[str, str]) -> dict[str, Any]:

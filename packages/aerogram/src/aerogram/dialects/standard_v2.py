@@ -7,7 +7,6 @@ missing, error with one of nine codes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -25,12 +24,12 @@ from aerogram.dialects.protocol import (
     Part,
     flatten,
     read_retry,
-    told_fidelity,
     unflatten,
     unnamed_members,
     without_nothing,
 )
 from aerogram.reply import EmptyReason, Problem, Reply, Telemetry, new_request_id
+from aerogram.reply.shown import read_fidelity, read_total
 
 RICH_ROWS: Final = 5
 
@@ -365,7 +364,6 @@ _TOP = frozenset(field.alias or name for name, field in StandardResponse.model_f
 _META = frozenset(Meta.model_fields)
 _PLAIN_WORDS = frozenset({"data", "request_id", "telemetry", "client_tag"})
 _SHORTAGE_SEVERITY: Final = "warning"
-_GOES_ON: Final = re.compile(r"\d+ of (?P<total>\d{1,12}) shown")
 
 
 @dataclass(frozen=True)
@@ -501,7 +499,7 @@ class StandardV2Dialect(Dialect):
                 heard[name] = body[name]
         _read_parts(body, heard)
         _read_meta(body.get("meta") or {}, heard)
-        if heard.get("status") == "partial" and (told := told_fidelity(heard.get("notices", ()))):
+        if heard.get("status") == "partial" and (told := read_fidelity(heard.get("notices", ()))):
             heard["fidelity"] = told
         if heard.get("status") == "partial" and (page := _told_page(heard.get("notices", ()))):
             heard["page"] = page
@@ -576,9 +574,9 @@ def _write_notice(notice: canonical.Notice) -> dict[str, Any]:
 
 def _told_page(notices: Iterable[canonical.Notice]) -> canonical.Page | None:
     """What the warning of a page that goes on says about it; the contract has no other word for pages."""
-    told = (_GOES_ON.fullmatch(one.message) for one in notices if one.code == StandardV2Dialect.shortage)
-    found = next(filter(None, told), None)
-    return None if found is None else canonical.Page(has_more=True, total=int(found["total"]))
+    told = (read_total(one.message) for one in notices if one.code == StandardV2Dialect.shortage)
+    total = next((one for one in told if one is not None), None)
+    return None if total is None else canonical.Page(has_more=True, total=total)
 
 
 def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:

@@ -15,7 +15,6 @@ mended by what the measure says. What must fit is the size with whatever chance 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -42,6 +41,7 @@ from aerogram.reply import (
     Resume,
 )
 from aerogram.reply.identity import POSITION, Names
+from aerogram.reply.shown import add_call, drop_call, say_shown
 from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
@@ -226,7 +226,7 @@ class _Shown(NamedTuple):
         if total is None:
             return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
         detail = f", {lacks}" if not self.whole else f", the last {self.lower} {lacks}"
-        return f"{self.rows} of {total} shown{detail if self.lower else ''}"
+        return say_shown(self.rows, total, detail if self.lower else "")
 
 
 class _Levels(NamedTuple):
@@ -773,7 +773,7 @@ class _Fitting:
             changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
         elif keeps and self.retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
-            words = f"{words}; {how}: {self.retrieve}(hash='{DEAR_DIGITS}'{given}){besides}"
+            words = add_call(words, self.retrieve, DEAR_DIGITS, given, how) + besides
         changes |= self._incomplete()
         if outline:
             changes["extra"] = {**(light.extra or {}), LEFT_OUT: dict(outline)}
@@ -966,7 +966,7 @@ class _Fitting:
             leftovers = (Leftover(ENVELOPE, content),)
             fidelity = _name_envelope(fidelity, content)
             if self.retrieve is not None and not self.retrieve.startswith("/"):
-                words = f"{words}; whole: {self.retrieve}(hash='{short_digits(content.hash)}')"
+                words = add_call(words, self.retrieve, short_digits(content.hash))
         notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
         return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
 
@@ -989,7 +989,6 @@ class _Fitting:
         return Fitted(refusal.refuse())
 
 
-_CALL: Final = re.compile(r"; (?:more|whole): ")
 _FALLING: Final[tuple[FidelityLevel, ...]] = ("full", "partial", "summary", "reference_only")
 _UNCITED: Final = Notice("1000 of 1000 citations left out")
 """What stands for the word about citations until it is known."""
@@ -1077,7 +1076,7 @@ def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[A
     notices = reply.notices
     if leftovers[0].name == DATA:
         *others, own = notices
-        notices = (*others, replace(own, message=f"{_CALL.split(own.message)[0]}; {NOT_KEPT}"))
+        notices = (*others, replace(own, message=f"{drop_call(own.message)}; {NOT_KEPT}"))
     return reply.replace(
         fidelity=replace(reply.fidelity, archive_hashes=hashes or None), notices=notices, actions=actions
     )
