@@ -71,6 +71,8 @@ SEEN_FIRST: Final = 10
 """So many of the best results are looked at once more for what they say again."""
 LOOKED_AT_FOR_LANGUAGE: Final = 50
 """So many of the best results are looked at for the language that they are in."""
+TELLING: Final = 300
+"""So many signs of one tell its language, where its document is in another one."""
 OTHER_SCRIPT: Final = 0.8
 """What the score of one counts that is in another script than the query."""
 OTHER_LANGUAGE: Final = 0.9
@@ -221,7 +223,8 @@ class IndexSearch:
         A name in Latin letters stands in the manuals of all languages, and in a short one it counts the most.
         """
         asked = languages_asked_in(query)
-        if not len(ranked) or not any(map(str.isalpha, query)) or self.store.languages() <= asked:
+        others = {one for one in self.store.languages() - asked if asked or has_own_script(one)}
+        if not others or not len(ranked) or not any(map(str.isalpha, query)):
             return ranked
         best = ranked.ids[:LOOKED_AT_FOR_LANGUAGE].tolist()
         found = {one.id: one for one in self.chunks(best)}
@@ -312,8 +315,8 @@ def _share_of_language(asked: frozenset[str], chunk: StoredChunk) -> float:
         return 1.0
     latin = not any(map(has_own_script, asked))
     if latin and not has_own_script(chunk.language):
-        return OTHER_LANGUAGE if asked and language_of(chunk.text) not in asked else 1.0
-    return OTHER_SCRIPT if language_of(chunk.text) not in (asked or {FALLBACK}) else 1.0
+        return OTHER_LANGUAGE if asked and language_of(chunk.text[:TELLING]) not in asked else 1.0
+    return OTHER_SCRIPT if language_of(chunk.text[:TELLING]) not in (asked or {FALLBACK}) else 1.0
 
 
 def _depth(terms: int, chunks: int) -> Depth:
