@@ -13,7 +13,8 @@ are those of a tool in process that returns the passages. A reply holds the answ
 are in the larger channel, which is what a model reads. *plain* is what a budget can hold at best without cutting
 passages: whole ones, best first, with 150 tokens set aside for the envelope and 12 for each passage.
 
-`python bench answers --plot docs/images/answers.svg` also draws it.
+`python bench answers --plot docs/images/answers.svg` also draws it; `python bench answers --tokens` prints instead
+where the tokens of a reply of knowledge-1.0 go, and how many answers there would be room for at best.
 """
 
 import asyncio
@@ -21,13 +22,16 @@ import json
 import random
 import sys
 import tempfile
+from math import ceil
 from pathlib import Path
 
 from fastmcp import Client, FastMCP
 
 import debian
+from aerogram.dialects.knowledge_v1 import WhitelistedSemanticSearchFields
 from aerogram.fastmcp import install
 from aerogram_knowledge import Knowledge
+from answers_tokens import print_tokens
 from channel import COUNT, contract, size, words
 from plot import svg
 from server_process import serving
@@ -92,9 +96,36 @@ def holds(text, answer):
 
 
 def rank(index, question):
-    """The best passages."""
+    """The best passages, as they are in full."""
     rows = index.search(question, response_mode="full", page_size=BEST).data
+    return [{name: row[name] for name in row if name in WhitelistedSemanticSearchFields.FULL} for row in rows]
+
+
+def choose(rows):
+    """The passages with the fields that are read."""
     return [{name: row[name] for name in FIELDS} for row in rows]
+
+
+async def show_tokens(asked, found, address):
+    """Print where the tokens of a reply go."""
+    async with Client(address) as client:
+        search = {"query": asked[0]["question"], "response_mode": "full", "page_size": BEST, "max_tokens": 1_000}
+        body = (await client.call_tool("semantic_search", search)).structured_content
+    body = {name: held for name, held in body.items() if name != "aerogram"}  # it came where there was room left
+
+    def answered(shown):
+        texts = ("\n".join(row["chunk_text"] for row in found[q["question"]][: shown[q["question"]]]) for q in asked)
+        return sum(holds(text, q["answer"]) for text, q in zip(texts, asked, strict=True))
+
+    def at_best(budget):
+        return sum(holds(plain(found[q["question"]], budget), q["answer"]) for q in asked)
+
+    bars = [
+        ("full", 1_000, ceil(0.95 * at_best(1_000))),
+        ("full", 1_500, at_best(1_500) - 2),
+        ("fields", 1_000, at_best(1_000) - 2),
+    ]
+    print_tokens(found, FIELDS, body, answered, bars)
 
 
 async def replies(client, tool, asked, given):
@@ -176,7 +207,12 @@ def main():
         count = write_corpus(folder / "docs", asked, paragraphs)
         with Knowledge(folder / "index") as index:
             index.ingest(folder / "docs")
-            rankings = {one["question"]: rank(index, one["question"]) for one in asked}
+            found = {one["question"]: rank(index, one["question"]) for one in asked}
+        if "--tokens" in sys.argv:
+            with serving(folder / "index", documents=folder / "docs") as server:
+                asyncio.run(show_tokens(asked, found, server.mcp))
+            return
+        rankings = {question: choose(rows) for question, rows in found.items()}
         print(f"{len(asked)} questions on {count} passages: replies that hold the answer (against plain)")
         with serving(folder / "index", documents=folder / "docs") as server:
             found, over = asyncio.run(measure(asked, rankings, server.mcp))
