@@ -202,6 +202,8 @@ def _cells(record: Record, wanted: Collection[str]) -> dict[str, Any]:
     for name, value in record.items():
         if name in wanted:
             shown = cell(value)
+            if shown is None and name in _TITLES and isinstance(value, str) and 0 < len(value) <= LONGEST_CELL:
+                shown = value  # whoever has no other title has this one
             if shown is not None:
                 cells[name] = shown
     return cells
