@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 # FastMCP prints the errors that tests provoke in colours, which takes longer than all else that these tests do
 os.environ.setdefault("FASTMCP_ENABLE_RICH_TRACEBACKS", "false")
+os.environ.setdefault("FASTMCP_ENABLE_RICH_LOGGING", "false")
 
 # how long an example takes says how busy the machine is, and nothing about the product
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from programs import quick_command
+
 REPLY = '{"success": true, "data": {"results": []}, "error": null, "meta": {"version": "response-v2"}}'
 ONCE, TWICE = 1, 2
 
 
-def started(folder: Path, *arguments: str, told: tuple[str, ...] = ()) -> subprocess.Popen:
+def started(folder: Path, program: list[str], *arguments: str) -> subprocess.Popen:
     (folder / "docs").mkdir()
     (folder / "docs" / "one.md").write_text("# One\n\nThe first document.\n", encoding="utf-8")
     (folder / "reply.json").write_text(REPLY, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AEROGRAM_")}
     return subprocess.Popen(
-        [sys.executable, *told, "-m", "aerogram", *arguments],
+        [*program, "-m", "aerogram", *arguments],
         cwd=folder,
         env={**kept, "AEROGRAM_STATE": str(folder / "state")},
         stdout=subprocess.PIPE,
@@ -36,7 +38,7 @@ def started(folder: Path, *arguments: str, told: tuple[str, ...] = ()) -> subpro
     "verb", [["serve", "docs", "--port", "0"], ["inspect", "reply.json", "--no-open"]], ids="".join
 )
 def test_in_the_moment_when_it_is_ready(tmp_path, verb, times):
-    with started(tmp_path, *verb) as process:
+    with started(tmp_path, quick_command(), *verb) as process:
         for line in process.stdout:
             if line.startswith("Ready at"):
                 break
@@ -54,7 +56,7 @@ def test_while_its_modules_are_loaded(tmp_path, verb):
 
     The pipe is so small that the program waits for its reader, and cannot be done before it is interrupted.
     """
-    with started(tmp_path, *verb, told=("-X", "importtime")) as process:
+    with started(tmp_path, [sys.executable, "-X", "importtime"], *verb) as process:
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
         for line in process.stderr:
             if line.rstrip().endswith("typer"):
