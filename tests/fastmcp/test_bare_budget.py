@@ -2,10 +2,17 @@
 
 import fastmcp
 import orjson
+import pydantic
 import pytest
 
+from aerogram import Archive
 from aerogram.fastmcp import install
 from aerogram.tokens import best_counter
+
+
+class Found(pydantic.BaseModel):
+    matches: dict[str, dict[str, str | int | None]]
+
 
 ROWS = [{"id": f"row-{number}", "text": "words and more words " * 20} for number in range(200)]
 
@@ -28,3 +35,18 @@ async def test_a_bare_payload_stays_within_its_budget(budget, channels, annotate
     assert not sent.is_error
     structured = orjson.dumps(sent.structured_content).decode() if sent.structured_content is not None else ""
     assert budget / 3 < together(map(best_counter().count, (sent.content[0].text, structured))) <= budget
+
+
+async def test_a_map_of_values_that_a_schema_describes_is_shown_in_part():
+    """To leave out members breaks no promise about what the members are."""
+    server = fastmcp.FastMCP("maps")
+
+    @server.tool
+    def cells() -> Found:
+        return Found(matches={"Sheet1": {f"C{n}": f"note {n} and some words" for n in range(400)}})
+
+    install(server, dialect="bare", budget=2_000, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as client:
+        sent = await client.call_tool("cells", {}, raise_on_error=False)
+    shown = sent.structured_content["matches"]["Sheet1"]
+    assert len(shown) > 100 and f"({len(shown)} of 400)" in sent.content[0].text

@@ -160,7 +160,7 @@ class Shrinker:
         return dict(islice(members.items(), self._ladder(members).within(room)))
 
     def _shrink_record(self, record: dict[str, Any], room: float, mold: Mold, *, inside: bool) -> dict[str, Any]:
-        if inside and len(record) > _FEW and len(record) * LEAST > room and mold.takes({}):
+        if inside and len(record) > _FEW and len(record) * LEAST > room and not mold.required:
             return self._shrink_map(record, room)
         price, announced = self._price, find_announced(record)
         names = {name: self._write(name) for name in record}
