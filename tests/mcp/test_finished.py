@@ -103,6 +103,21 @@ async def test_both_channels_of_a_finished_result_keep_the_budget(client_of, nam
 
 
 @FRAMEWORKS
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+async def test_a_finished_result_keeps_the_budget_in_an_envelope(client_of, dialect):
+    async with client_of(budget=2000, dialect=dialect) as inner:
+        client = AsyncClient(inner)
+        for name in ("mirrored", "prose", "words", "items", "mixed"):
+            result = await inner.call_tool(name, {})
+            assert not result.is_error
+            assert 0 < sum(map(COUNT, texts_of(result))) <= 2000
+            assert COUNT(json.dumps(result.structured_content, separators=(",", ":"))) <= 2000
+        assert (await client.whole(await client.call("prose"))).data == {"rows": ROWS}
+        assert (await client.recover(await client.call("prose")))["content"] == PROSE
+        assert PROSE in repr((await client.whole(await client.call("words"))).data)
+
+
+@FRAMEWORKS
 async def test_a_finished_result_is_had_back_whole(client_of):
     async with client_of(budget=2000) as inner:
         client = AsyncClient(inner)

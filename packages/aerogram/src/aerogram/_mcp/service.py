@@ -26,7 +26,7 @@ from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.example import example_call, has_example, wrong_arguments
 from aerogram._mcp.faults import Masked, explain_fault, find_named, problem_in
-from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
+from aerogram._mcp.finished import fits_as_made, in_blocks, is_within_budget, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, fit_failure, join_content, take_content
@@ -470,7 +470,8 @@ class Service:
             return await self._send(call, profile, draft, convert)
         if call.cursor is not None and not result.isError:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
-        return await self._pass_on(call, profile, result, own=own, is_fitted=draft.is_content)
+        is_fitted = draft.is_content or not (result.isError or is_within_budget(call, result))
+        return await self._pass_on(call, profile, result, own=own, is_fitted=is_fitted)
 
     async def _send(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -588,18 +589,19 @@ class Service:
         if result.isError:
             await forgive(call)
         is_listed = bool(self.listing.spoken) and not profile.is_content and contract.speaker.name != "bare"
-        if (
-            not is_listed
-            or result.isError
-            or contract.speaker.recognises(structured if isinstance(structured, dict) else {})
-        ):
+        is_spoken = contract.speaker.recognises(structured if isinstance(structured, dict) else {})
+        is_fitted = is_fitted and not is_spoken  # what is in its envelope was fitted by whoever put it there
+        if not is_listed or result.isError or is_spoken:
             failed = (try_read(structured) or _UNSAID) if result.isError else None
             if call.observation is not None:
                 call.observation.report_reply(failed or Reply(None))
             own = None if own is result else own
             is_large = result.isError and call.budget is not None and result.size > call.budget.room
-            wire = result.to_wire() if own is None or contract.sanitizers or is_large else {}
+            wire = result.to_wire() if own is None or contract.sanitizers or is_large or is_fitted else {}
             clean = sanitize_result(wire, *contract.sanitizers)
+            if is_fitted and not result.isError and structured is not None and contract.speaker.name != "bare":
+                # the data has no room as it is: it is told in the envelope
+                return await self._send(call, profile, ReplyDraft(Reply(structured)))
             if is_fitted:
                 return (await fit_content(clean["content"], call)).add_to(clean)
             shown = await fit_failure(clean, call) if is_large else clean
@@ -615,9 +617,12 @@ class Service:
         if call.observation is not None:
             call.observation.report_reply(done.reply)
         said = render(contract, done.reply).structured
-        if is_fitted:  # what is cut from it is in the data, whose envelope says so
-            clean["content"] = (await fit_content(clean["content"], call, said)).blocks
-        return {**clean, "structuredContent": said}
+        sent = {**clean, "structuredContent": said}
+        if not is_fitted:
+            return sent
+        found = await fit_content(clean["content"], call, said)
+        # of texts alone, what is cut is in the data, whose envelope says so
+        return found.add_to(sent) if result.has_structured_content else {**sent, "content": found.blocks}
 
     # Tools and resources of the service itself
 
