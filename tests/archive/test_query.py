@@ -105,3 +105,9 @@ async def test_few_queries_run_at_once_and_nobody_has_many_waiting():
     refused = [one for one in found if isinstance(one, Unavailable)]
     assert found.count(3000) == 10 and len(refused) == 5 and refused[0].retry_after
     assert bobs == 3000 and 0 < most <= 2
+
+
+@pytest.mark.parametrize("query", ["to_number('nan')", "to_number('1e999')", "`1e999`", f"`{'[' * 300}{']' * 300}`"])
+async def test_a_query_for_what_is_no_json_is_its_callers_mistake(query):
+    with pytest.raises(ValidationFailed, match="query"):
+        await run_query({"a": 1}, query)

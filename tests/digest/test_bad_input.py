@@ -1,7 +1,9 @@
 """Bad input: a clear error or an honest empty digest. Full sizes are in bench/digest_hostile.py."""
 
+import os
 import random
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +124,9 @@ def test_pdfs_can_be_read_from_many_threads(print_pdf):
         thread.join()
     assert len(found) == 6
     assert len(set(found)) == 1
+
+
+def test_a_device_and_a_pipe_are_refused_and_not_waited_for(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert refused(pipe) == refused(Path("/dev/zero")) == "missing"

@@ -8,6 +8,8 @@ import json
 import subprocess
 import threading
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
@@ -15,6 +17,7 @@ import httpx2
 import pytest
 from mcp import Client
 
+from aerogram.gateway.address import refusal_of
 from gateway.conftest import Person, behind, connect, gateway
 from gateway.test_distrust import ODD
 from gateway.test_wire import Wire
@@ -236,3 +239,10 @@ def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkey
     assert error["data"]["code"] == code and str(status) in error["message"] and error["data"]["remediation"]
     assert ("OAuth" in error["message"]) == (status == 401)
     assert f"Bearer key-{status}" in Refusing.keys
+
+
+def test_a_wait_until_a_date_is_told_in_seconds():
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    assert 60 < refusal_of(429, {"retry-after": later}).retry_after <= 90
+    assert refusal_of(429, {"retry-after": "7"}).retry_after == 7
+    assert refusal_of(429, {"retry-after": "9" * 400}).retry_after is None

@@ -169,17 +169,19 @@ def _wait_of(error: BaseException) -> float | None:
     return None
 
 
+_MOST_DIGITS: Final = 9
+
+
 def seconds_until(said: str | None) -> float | None:
     """How long a `Retry-After` header says to wait: a number of seconds, or a date."""
     if not said:
         return None
     if said.strip().isdecimal():
-        return float(said)
+        return float(said) if len(said.strip()) <= _MOST_DIGITS else None
     try:
-        when = parsedate_to_datetime(said)
-    except ValueError:
+        return max(0.0, round(parsedate_to_datetime(said).timestamp() - time.time(), 3))
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, round(when.timestamp() - time.time(), 3))
 
 
 # Codes by words

@@ -18,7 +18,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from aerogram.content.jsontext import dumps, loads
-from aerogram.errors import MissingExtra, Unavailable, ValidationFailed
+from aerogram.errors import ContractError, MissingExtra, Unavailable, ValidationFailed
 
 __all__ = ["LONGEST", "run_query"]
 
@@ -104,7 +104,10 @@ async def _evaluate(value: Any, expression: str) -> Any:
                 process.kill()
             await process.wait()
     if process.returncode == 0:
-        return loads(out)
+        try:
+            return loads(out)
+        except ContractError as error:  # a literal of the query may be a number without end, or nested too deeply
+            raise ValidationFailed("The query finds what is no JSON", remediation=_SIMPLER) from error
     if process.returncode == WRONG:
         words = said.decode("utf-8", "replace").strip()
         raise ValidationFailed(f"The query is wrong: {words}"[:500], remediation="Write JMESPath, such as [?a=='b'].c")

@@ -8,7 +8,6 @@ its end however far it unpacks; of events it takes none that are larger.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import logging_in
@@ -32,7 +32,6 @@ STREAM: Final[ContextVar[Any]] = ContextVar("aerogram_stream", default=None)
 and what is said in it is heard in the context of that task."""
 MOST_NOTED: Final = 1000
 _UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN = 401, 403, 429, 500
-_SECONDS: Final = re.compile("[0-9]{1,9}")
 _KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
 
 
@@ -143,7 +142,6 @@ def refusal_of(status: int, headers: Mapping[str, str]) -> ReplyError | None:
     if status == _FORBIDDEN:
         return Forbidden("The server behind does not allow this (403)")
     if status == _TOO_MANY:
-        after = headers.get("retry-after", "")
-        seconds = float(after) if _SECONDS.fullmatch(after) else None
+        seconds = seconds_until(headers.get("retry-after"))
         return RateLimited("The server behind gets too many requests (429)", retry_after=seconds)
     return Unavailable(f"The server behind answers with status {status}") if status >= _BROKEN else None

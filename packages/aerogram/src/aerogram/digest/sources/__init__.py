@@ -7,6 +7,7 @@ takes time and memory in proportion to its size, so there is nothing to be afrai
 from __future__ import annotations
 
 import re
+import stat
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final, Literal, get_args
@@ -93,7 +94,10 @@ def reread(
 
 def _load(path: Path, limits: ReadLimits) -> bytes:
     try:
-        limits.check_bytes(path.stat().st_size, path.name)
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):  # a device or a pipe may have no end
+            raise UnreadableSource("missing", "it is not a regular file")
+        limits.check_bytes(found.st_size, path.name)
         return path.read_bytes()
     except OSError as error:
         raise UnreadableSource("missing", f"the file cannot be read: {error.strerror}") from error
