@@ -71,7 +71,7 @@ from aerogram.reply import (
     is_generated_id,
     new_request_id,
 )
-from aerogram.sanitize import Fence, sanitize
+from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citations, move_citations, trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
@@ -555,20 +555,11 @@ def clean(call: Call, draft: ReplyDraft) -> ReplyDraft:
     steps = call.contract.sanitizers
     if not steps:
         return draft
-    source = None if draft.source is None else _clean_source(call, draft.source, draft.reply.data)
-    return draft._replace(reply=sanitize(draft.reply, *steps), source=source)
-
-
-def _clean_source(call: Call, source: str, data: Any) -> str | None:
-    """The text that is archived for its data: written anew where something was taken out; None where nobody can.
-
-    It has no fences, which stand around whatever is read from the archive.
-    """
-    clean = sanitize(Reply(data), *(step for step in call.contract.sanitizers if not isinstance(step, Fence))).data
-    if clean is data:
-        return source
-    spell = None if call.payload is None else call.payload.spell
-    return None if spell is None else spell(clean)
+    reply, source = sanitize(draft.reply, *steps), draft.source
+    if source is not None and reply.data is not draft.reply.data:  # it is archived, and written anew for that
+        spell = None if call.payload is None else call.payload.spell
+        source = None if spell is None else spell(reply.data)
+    return draft._replace(reply=reply, source=source)
 
 
 # The part of it that was asked for
