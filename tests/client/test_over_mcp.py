@@ -100,8 +100,14 @@ async def test_everything_that_was_dropped_comes_back(dialect, budget):
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_pages_of_a_tight_budget_can_be_made_whole(framework):
     async with connected(SERVERS[framework](budget=2_000, controls=["rows"]), framework) as calling:
-        items = [item async for item in calling.items("rows", {"page_size": 40}, whole=True)]
+        items = [item async for item in calling.items("rows", {"page_size": 40})]
         assert items == ROWS
+
+
+async def test_items_are_all_items_where_a_reply_shows_a_part_and_no_cursor_goes_on():
+    async with connected(fastmcp_server(budget=600), "fastmcp") as calling:
+        assert [item async for item in calling.items("rows")] == ROWS
+        assert len([item async for item in calling.items("rows", whole=False)]) < len(ROWS)
 
 
 async def test_content_is_retrieved_by_a_named_tool_page_by_page():

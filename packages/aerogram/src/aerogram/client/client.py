@@ -400,8 +400,8 @@ class Client(_BaseClient):
         trail.begin()
         return trail.end(self._call(call))
 
-    def items(self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False) -> Iterator[Any]:
-        """Each item of each page."""
+    def items(self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = True) -> Iterator[Any]:
+        """Each item of each page, with what was left out of it, or as they were sent."""
         for page in self.pages(target, arguments, whole=whole):
             yield from items_of(page)
 
@@ -472,9 +472,9 @@ class AsyncClient(_BaseClient):
         return trail.end(reply)
 
     async def items(
-        self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = False
+        self, target: str, arguments: Mapping[str, Any] | None = None, *, whole: bool = True
     ) -> AsyncIterator[Any]:
-        """Each item of each page."""
+        """Each item of each page, with what was left out of it, or as they were sent."""
         async for page in self.pages(target, arguments, whole=whole):
             for item in items_of(page):
                 yield item
