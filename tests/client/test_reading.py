@@ -12,10 +12,10 @@ import mcp_types
 import pytest
 from fastmcp.client.client import CallToolResult
 from fastmcp.tools.base import ToolResult
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aerogram import ContractError, Notice, Problem, Reply
+from aerogram import ContractError, Fidelity, Notice, Problem, Reply
 from aerogram._mcp.results import tool_result
 from aerogram.channels import POLICIES, Payload, channels_of
 from aerogram.client import items_of, raise_for_problem, read
@@ -72,6 +72,7 @@ def test_a_body_is_read_as_dict_text_or_bytes(reply, name, how):
     policy=st.sampled_from(POLICIES),
     kind=st.sampled_from(["wire", "sdk", "fastmcp client"]),
 )
+@example(Reply(None, fidelity=Fidelity("full", archive_hashes={"data": "sha256:0"})), "standard-v2", "mirror", "wire")
 def test_a_tool_result_is_read_under_every_channel_policy(reply, name, policy, kind):
     whole, body = spoken(reply, name)
     result = tool_result(whole, channels_of(whole, body, policy), dialect=dialect(name))

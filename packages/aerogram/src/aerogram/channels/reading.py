@@ -178,6 +178,8 @@ def _add_missing_content(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[An
         return reply
     check_aside({"fidelity": {"archive_hashes": hashes}}, "bare", "/_meta")
     own = reply.fidelity or Fidelity("full")
+    if hashes.items() <= (own.archive_hashes or {}).items():
+        return reply
     level = "partial" if own.level == "full" else own.level
     return reply.replace(fidelity=replace(own, level=level, archive_hashes={**(own.archive_hashes or {}), **hashes}))
 
