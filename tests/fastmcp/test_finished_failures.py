@@ -76,10 +76,10 @@ def misnamed() -> CallToolResult:
 
 
 async def test_words_alone_are_advised_about_with_care() -> None:
-    """Nobody knows that the same call will fail again: what is missing may be made before."""
+    """Nobody knows that the same call will fail again, nor whether what is missing should be made."""
     async with Client(server_of(misnamed)) as client:
         text = (await client.call_tool("misnamed", raise_on_error=False)).content[0].text
-        assert text.endswith("Check the name; it may have to be made first.")
+        assert text.endswith("; Check the name.")
 
 
 def clock(timezone: Annotated[str, Field(description="A zone of IANA (e.g., 'Asia/Tokyo')")]) -> CallToolResult:
@@ -105,8 +105,8 @@ async def test_the_argument_that_words_are_about_is_named() -> None:
     async with Client(server_of(clock, opened, reckoned)) as client:
         told = [(await client.call_tool(*one, raise_on_error=False)).content[0].text.splitlines()[-1] for one in asked]
     assert told[0].endswith("; Change timezone. For example: clock(timezone='Asia/Tokyo')")
-    assert told[1].endswith("; Check path; what it names may have to be made first.")
-    assert told[2].endswith("; Change the value that it names.")
+    assert told[1].endswith("; Check path.")
+    assert told[2].endswith("; Correct the arguments.")
 
 
 async def test_many_blocks_are_shown_whole_from_the_first_on() -> None:

@@ -232,15 +232,13 @@ def code_in(text: str) -> str:
 
 
 _ADVICE: Final = {
-    "VALIDATION_ERROR": ("Change the value that it names.", "Change {}."),
-    "NOT_FOUND": (
-        "Check the name; it may have to be made first.",
-        "Check {}; what it names may have to be made first.",
-    ),
+    "VALIDATION_ERROR": ("Correct the arguments.", "Change {}."),
+    "NOT_FOUND": ("Check the name.", "Check {}."),
 }
 """What to do where nothing is known but words: less than is said of the same code where its author chose it.
 
-The second is for failures that name the value of an argument.
+The second is for failures that name the value of an argument. Whether something is to be made or only looked up, and
+whether the same call will fail again, words do not tell.
 """
 SHORTEST: Final = 3
 """What is shorter stands in many words."""
