@@ -8,12 +8,14 @@ import pytest
 from fastmcp.server import create_proxy
 from fastmcp.tools import ToolResult
 from mcp import Client as SdkClient
+from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
-from mcp_types import CallToolResult, ImageContent, TextContent
+from mcp_types import CallToolResult, ImageContent, ListToolsResult, TextContent, Tool
 
 import aerogram.mcp
-from aerogram import Archive
+from aerogram import Archive, Reply
 from aerogram.client import AsyncClient
+from aerogram.dialects import dialect as encode_in
 from aerogram.fastmcp import install
 from aerogram.sanitize import Redaction
 from aerogram.tokens import best_counter
@@ -135,6 +137,74 @@ async def test_the_rows_of_a_finished_result_come_in_pages(client_of):
         fewer = await client.call("items", {"page_size": 2, "fields": ["id"]})
     assert [row for page in pages for row in page] == ROWS and len(pages) == 28
     assert fewer.data == [{"id": 0}, {"id": 1}]
+
+
+def on_low_level(**settings):
+    made = results(lambda content, data: CallToolResult(content=content, structured_content=data, _meta={"own": 1}))
+
+    async def list_tools(ctx, params):
+        return ListToolsResult(tools=[Tool(name=name, input_schema={"type": "object"}) for name in made])
+
+    async def call_tool(ctx, params):
+        return made[params.name]()
+
+    server = Server("finished", on_list_tools=list_tools, on_call_tool=call_tool)
+    aerogram.mcp.install(server, **{"archive": Archive.in_memory(), **settings})
+    return SdkClient(server)
+
+
+def on_sdk_announced(**settings):
+    """Tools that say what they return, for which no schema is listed and which get no envelope."""
+    server = MCPServer("finished")
+    for name, tool in results(lambda content, data: CallToolResult(content=content, structured_content=data)).items():
+        tool.__annotations__ = {"return": CallToolResult}
+        server.tool(name)(tool)
+    aerogram.mcp.install(server, **{"archive": Archive.in_memory(), **settings})
+    return SdkClient(server)
+
+
+ENVELOPES = pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+EVERYWHERE = pytest.mark.parametrize("client_of", [on_fastmcp, on_sdk, on_low_level, on_sdk_announced])
+
+
+@ENVELOPES
+@EVERYWHERE
+async def test_a_finished_result_keeps_the_budget_beside_an_envelope_too(client_of, dialect):
+    """And what was left out of it comes back: a text as a text, rows as rows."""
+    async with client_of(budget=1000, dialect=dialect) as inner:
+        client = AsyncClient(inner)
+        for name, whole in {"words": PROSE, "mirrored": {"rows": ROWS}, "items": ROWS, "prose": {"rows": ROWS}}.items():
+            result = await inner.call_tool(name, {})
+            assert not result.is_error
+            assert 500 < sum(map(COUNT, texts_of(result))) <= 1000
+            assert COUNT(json.dumps(result.structured_content, separators=(",", ":"))) <= 1000
+            assert "retrieve(hash=" in "".join(texts_of(result))
+            assert (await client.whole(await client.call(name))).data == whole
+        mixed = await inner.call_tool("mixed", {})
+    assert sum(map(COUNT, texts_of(mixed))) <= 1000 and PICTURE in mixed.content
+
+
+@ENVELOPES
+async def test_an_envelope_that_a_handler_has_written_keeps_the_budget(dialect):
+    server = fastmcp.FastMCP("own")
+    spoken = encode_in(dialect)
+    body = spoken.encode(spoken.complete(Reply.ok(ROWS), operation="own"))
+    server.tool(lambda: ToolResult(content=json.dumps(body), structured_content=body), name="own")
+    install(server, dialect=dialect, budget=1000, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as inner:
+        result = await inner.call_tool("own")
+        client = AsyncClient(inner)
+        assert (await client.whole(await client.call("own"))).data == ROWS
+    assert COUNT(json.dumps(result.structured_content, separators=(",", ":"))) <= 1000
+    assert sum(map(COUNT, texts_of(result))) <= 1000
+
+
+async def test_the_rows_of_a_finished_result_come_in_pages_beside_an_envelope_too():
+    async with on_low_level(controls=True, dialect="response-v2", budget=2000) as inner:
+        client = AsyncClient(inner)
+        rows = [row async for row in client.items("mirrored", {"page_size": 20})]
+        refused = await client.call("words", {"cursor": "nothing"})
+    assert rows == ROWS and refused.problem.code == "INVALID_CURSOR"
 
 
 async def test_blocks_stay_blocks():

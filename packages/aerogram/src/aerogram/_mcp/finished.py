@@ -25,7 +25,7 @@ from aerogram.shape.blocks import Scale
 from aerogram.shape.pages import rows_of
 from aerogram.tokens import LONGEST_TOKEN, Budget, best_counter
 
-__all__ = ["Told", "fits_as_made", "in_blocks", "is_within_budget", "tell_result", "tell_text"]
+__all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
 
 
 SAMPLE = 20
@@ -41,14 +41,9 @@ class Told(NamedTuple):
 
 def fits_as_made(call: Call, result: ToolResult) -> bool:
     """Whether a finished result can be sent as it is: nobody has asked for a part of it, and it fits."""
-    return not is_shaped(call) and is_within_budget(call, result)
-
-
-def is_within_budget(call: Call, result: ToolResult) -> bool:
-    """Whether a finished result fits."""
     budget = call.budget
-    if budget is None or result.size <= budget.room:
-        return True
+    if is_shaped(call) or budget is None or result.size <= budget.room:
+        return not is_shaped(call)
     if result.size > budget.room * LONGEST_TOKEN * 2:  # in either channel
         return False
     wire, scale = result.to_wire(), Scale(budget.counter)

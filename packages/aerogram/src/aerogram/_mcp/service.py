@@ -26,7 +26,7 @@ from pydantic import Field, WithJsonSchema
 
 from aerogram._mcp.example import example_call, has_example, wrong_arguments
 from aerogram._mcp.faults import Masked, explain_fault, find_named, problem_in
-from aerogram._mcp.finished import fits_as_made, in_blocks, is_within_budget, tell_result, tell_text
+from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, fit_failure, join_content, take_content
@@ -468,10 +468,49 @@ class Service:
                 return await self._send(call, profile, ReplyDraft(fail(call, error).reply))
         if result is None:
             return await self._send(call, profile, draft, convert)
-        if call.cursor is not None and not result.isError:
+        return await self._send_beside(call, profile, result, own=own, is_content=draft.is_content)
+
+    def _lists_envelope(self, call: Call, profile: Profile) -> bool:
+        """Whether an envelope is listed for a tool, so that a result which it has finished gets one beside it."""
+        return bool(self.listing.spoken) and not profile.is_content and call.contract.speaker.name != "bare"
+
+    def _without_envelope(self, call: Call, profile: Profile) -> Call:
+        """The call of a result that has no envelope, on a server whose replies have one."""
+        key = ("bare", id(call.contract))
+        if key not in self._contracts:
+            self._contracts[key] = replace(call.contract, dialect="bare")
+        return replace(call, contract=self._contracts[key], schema=None, payload=profile.payload, pages=False)
+
+    async def _send_beside(
+        self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool
+    ) -> Any:
+        """A finished result, with an envelope beside it if one is listed; where it does not fit, what it says in one.
+
+        A result that has no envelope where it fits has none where it is cut.
+        """
+        if result.isError or fits_as_made(call, result):
+            return await self._pass_on(call, profile, result, own=own, is_fitted=is_content)
+        opened, is_envelope = None, _is_said_in(call.contract.speaker, result.data())
+        if is_envelope:
+            opened = try_read(result.data(), call.contract.speaker)
+            if opened is None or opened.fidelity is not None:  # what was cut already is whole nowhere but there
+                return await self._pass_on(call, profile, result, own=own)
+        has_envelope = is_envelope or self._lists_envelope(call, profile)
+        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        told = tell_result(call, wire, is_boxed=profile.is_boxed) if has_envelope and not is_content else None
+        if told is None and call.cursor is not None:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
-        is_fitted = draft.is_content or not (result.isError or is_within_budget(call, result))
-        return await self._pass_on(call, profile, result, own=own, is_fitted=is_fitted)
+        if not has_envelope and not is_content:
+            return await self._send_result(
+                self._without_envelope(call, profile), profile, result, own=own, is_content=False
+            )
+        if told is None:
+            return await self._pass_on(call, profile, result, is_fitted=True)
+        said = told.draft.reply
+        if opened is not None:
+            said = opened.replace(extra={**(opened.extra or {}), **(said.extra or {})} or None)
+        sent = await self._send(call, profile, ReplyDraft(said))
+        return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
 
     async def _send(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -588,10 +627,7 @@ class Service:
         contract, structured = call.contract, result.data()
         if result.isError:
             await forgive(call)
-        is_listed = bool(self.listing.spoken) and not profile.is_content and contract.speaker.name != "bare"
-        is_spoken = contract.speaker.recognises(structured if isinstance(structured, dict) else {})
-        is_fitted = is_fitted and not is_spoken  # what is in its envelope was fitted by whoever put it there
-        if not is_listed or result.isError or is_spoken:
+        if result.isError or not self._lists_envelope(call, profile) or _is_said_in(contract.speaker, structured):
             failed = (try_read(structured) or _UNSAID) if result.isError else None
             if call.observation is not None:
                 call.observation.report_reply(failed or Reply(None))
@@ -599,9 +635,6 @@ class Service:
             is_large = result.isError and call.budget is not None and result.size > call.budget.room
             wire = result.to_wire() if own is None or contract.sanitizers or is_large or is_fitted else {}
             clean = sanitize_result(wire, *contract.sanitizers)
-            if is_fitted and not result.isError and structured is not None and contract.speaker.name != "bare":
-                # the data has no room as it is: it is told in the envelope
-                return await self._send(call, profile, ReplyDraft(Reply(structured)))
             if is_fitted:
                 return (await fit_content(clean["content"], call)).add_to(clean)
             shown = await fit_failure(clean, call) if is_large else clean
@@ -618,7 +651,7 @@ class Service:
             call.observation.report_reply(done.reply)
         said = render(contract, done.reply).structured
         sent = {**clean, "structuredContent": said}
-        if not is_fitted:
+        if not is_fitted and contract.count != "both":
             return sent
         found = await fit_content(clean["content"], call, said)
         # of texts alone, what is cut is in the data, whose envelope says so
@@ -696,6 +729,11 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
         budget=None if (own := split_by_client(contract.budget)[1]) is None else Budget.of(own),
         retrieve=contract.retrieve if contract.archive is not None else None,
     )
+
+
+def _is_said_in(speaker: Dialect, structured: Any) -> bool:
+    """Whether structured content is an envelope already."""
+    return speaker.recognises(structured if isinstance(structured, dict) else {})
 
 
 _PLAIN: Final = frozenset((list, str, int, float, bool, type(None)))
