@@ -103,6 +103,7 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     result = call(wire, name)["result"]
     problem = result["_meta"]["dev.aerogram/problem"]
     assert result["isError"] and "cannot be read" in problem["message"] and "repeat" in problem["remediation"]
+    assert problem["retry"] == "check"
 
 
 def test_a_tool_that_cannot_be_understood_is_listed_as_it_came(wire):

@@ -53,7 +53,7 @@ async def test_a_server_that_ends_in_the_middle_is_started_again(mode):
         for tool in ("die", "half"):
             problem = problem_of(await client.call_tool(tool, {}))
             assert (problem["code"], problem["kind"]) == ("UNAVAILABLE", "unavailable")
-            assert "before you repeat it" in problem["remediation"]
+            assert "before you repeat it" in problem["remediation"] and problem["retry"] == "check"
         assert (await client.call_tool("echo", {"a": 1})).content[0].text == '{"a": 1}'
         assert (await client.call_tool("garbage", {})).content[0].text == "after the garbage"
 
@@ -104,7 +104,7 @@ async def test_a_message_of_a_hundred_megabytes_fails_its_call_alone():
 
         group.start_soon(lambda: call("slow", seconds=1))
         await call("huge", bytes=100 * 1024 * 1024)
-    assert "104,857," in problem_of(outcomes["huge"])["message"]
+    assert "104,857," in problem_of(outcomes["huge"])["message"] and problem_of(outcomes["huge"])["retry"] == "no"
     assert outcomes["slow"].content[0].text == "slept"
 
 
@@ -116,7 +116,8 @@ async def test_a_server_that_stands_still_is_ended_and_started_again(tmp_path):
     async with connect(gateway("--timeout", "1", "--", *program), "legacy") as client:
         await client.call_tool("echo", {})
         os.kill(int(started.read_text().split()[-1]), signal.SIGSTOP)
-        assert "within 1 s" in problem_of(await client.call_tool("echo", {}))["message"]
+        problem = problem_of(await client.call_tool("echo", {}))
+        assert "within 1 s" in problem["message"] and problem["retry"] == "check"
         assert (await client.call_tool("echo", {})).content[0].text == "{}"
         assert len(started.read_text().split()) == 2
 

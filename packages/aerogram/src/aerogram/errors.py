@@ -31,7 +31,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 
 class AerogramError(Exception):
@@ -127,7 +127,8 @@ def _shorten(text: str) -> str:
 class ReplyError(AerogramError):
     """Raise this, or a subclass with its own `code`, to answer with a failure.
 
-    The message is written for the caller and is sent as it stands.
+    The message is written for the caller and is sent as it stands. `retry` says whether the same call may be made
+    again where that is not what the code says: yes, no, or check the state first.
     """
 
     code: ClassVar[str] = "INTERNAL_ERROR"
@@ -142,6 +143,7 @@ class ReplyError(AerogramError):
         retry_after: float | None = None,
         user_message: str | None = None,
         documentation: str | None = None,
+        retry: Literal["yes", "no", "check"] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -151,6 +153,7 @@ class ReplyError(AerogramError):
         self.retry_after = retry_after
         self.user_message = user_message
         self.documentation = documentation
+        self.retry = retry
 
 
 class ValidationFailed(ReplyError):

@@ -100,14 +100,15 @@ def blame_handler(exception: Exception) -> Exception:
 
 
 def _declared_problem(error: ReplyError) -> Problem:
-    known = ("remediation", "details", "retry_after", "user_message", "documentation")
+    known = ("remediation", "details", "retry_after", "user_message", "documentation", "retry")
     said = {name: getattr(error, name) for name in known if getattr(error, name) is not None}
     if error.error_code in TABLE.rows:
         return Problem.of(error.error_code, error.message, **said)
     # a code of the handler's own takes after the code of the class that was raised
     codes = (getattr(cls, "code", "") for cls in type(error).__mro__)
     row = next(TABLE[code] for code in codes if code in TABLE)
-    return Problem(error.error_code, error.message, row.kind, row.retry, **{"remediation": row.remediation, **said})
+    usual = {"retry": row.retry, "remediation": row.remediation}
+    return Problem(error.error_code, error.message, row.kind, **{**usual, **said})
 
 
 def log_failure(exception: BaseException, request_id: str | None = None) -> None:

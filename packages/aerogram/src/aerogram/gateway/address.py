@@ -23,7 +23,7 @@ from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import logging_in
-from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, LOOK_FIRST
+from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, LOOK_FIRST, Loss
 
 __all__ = ["STREAM", "Address", "refusal_of"]
 
@@ -126,7 +126,7 @@ class _Limited(httpx2.AsyncByteStream):
             self._fail(f"has more than {self._largest:,} bytes, and is not taken", ASK_FOR_LESS)
 
     def _fail(self, words: str, advice: str) -> NoReturn:
-        self._refuse(Unavailable(f"The server's answer {words}", code="INTERNAL_ERROR", remediation=advice))
+        self._refuse(Loss(f"The server's answer {words}", advice).error())
         raise httpx2.StreamError(words)  # which fails this request in the transport, and no other
 
     async def aclose(self) -> None:

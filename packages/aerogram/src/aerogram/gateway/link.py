@@ -284,16 +284,16 @@ class Link:
         """What our own words are for an error that is not the server's; None for one that is."""
         data = error.error.data
         if isinstance(data, Loss):
-            return Unavailable(data.reason, code="INTERNAL_ERROR", remediation=data.remediation)
+            return data.error()
         if _is_closed(error):
-            return Unavailable(
-                "The server behind ended before it answered", remediation=f"{LOOK_FIRST}; it is restarted"
-            )
+            words = "The server behind ended before it answered"
+            return Unavailable(words, remediation=f"{LOOK_FIRST}; it is restarted", retry="check")
         if error.code == mcp_types.INVALID_REQUEST and error.message == "Session terminated":
             self.stop()
             return Unavailable("The server behind has ended the session", remediation="Call again: a new one is begun")
         if error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
-            return Unavailable(f"The server behind did not answer within {self._timeout:g} s", remediation=LOOK_FIRST)
+            words = f"The server behind did not answer within {self._timeout:g} s"
+            return Unavailable(words, remediation=LOOK_FIRST, retry="check")
         return None
 
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 import mcp_types
@@ -25,7 +25,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
-from aerogram.errors import Unavailable
+from aerogram.errors import ReplyError, Unavailable
 
 __all__ = ["ASK_FOR_LESS", "LARGEST", "LOOK_FIRST", "Command", "Lines", "Loss", "Oversize"]
 
@@ -59,6 +59,11 @@ class Loss:
 
     reason: str
     remediation: str
+
+    def error(self) -> ReplyError:
+        """The failure of the call: it may have been carried out, and an answer that is too large will be so again."""
+        retry: Literal["no", "check"] = "no" if self.remediation == ASK_FOR_LESS else "check"
+        return Unavailable(self.reason, code="INTERNAL_ERROR", remediation=self.remediation, retry=retry)
 
 
 @dataclass(frozen=True)
