@@ -110,17 +110,25 @@ async def fit_content(
     return FittedContent(shown, _names(content, leftovers, is_data=structured is None and not rest))
 
 
-async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
-    """A failure that was finished further in, within the budget; data that does not fit is told in a text."""
+def is_within(result: dict[str, Any], call: Call) -> bool:
+    """Whether a result is within the budget as it is spelled."""
     budget, structured = call.budget, result.get("structuredContent")
     if budget is None:
-        return result
+        return True
     scale, said = Scale(budget.counter), "" if structured is None else dumps(structured).decode()
     sizes = scale.weigh(result["content"]), budget.counter.count(said)
-    if (sum(sizes) if call.contract.count == "both" or scale.counts_media else max(sizes)) <= budget.room:
+    return (sum(sizes) if call.contract.count == "both" or scale.counts_media else max(sizes)) <= budget.room
+
+
+async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
+    """A failure that was finished further in, within the budget; data that does not fit is told in a text."""
+    if is_within(result, call):
         return result
+    structured = result.get("structuredContent")
     rest = {name: value for name, value in result.items() if name != "structuredContent"}
-    blocks = result["content"] if structured is None else [*result["content"], note_block(said)]
+    blocks = result["content"]
+    if structured is not None:
+        blocks = [*blocks, note_block(dumps(structured).decode())]
     return (await fit_content(blocks, call)).add_to(rest)
 
 

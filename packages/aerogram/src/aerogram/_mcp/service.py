@@ -29,7 +29,7 @@ from aerogram._mcp.faults import Masked, explain_fault, find_named, problem_in
 from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
-from aerogram._mcp.pairing import fit_content, fit_failure, join_content, take_content
+from aerogram._mcp.pairing import fit_content, fit_failure, is_within, join_content, take_content
 from aerogram._mcp.results import PREFIX, clean_failure, conforms, meta_of, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
@@ -604,6 +604,8 @@ class Service:
             return tool_result(reply, said, dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
+            if own is not None and not _fits_as_spelled(own, reply.data, call):
+                own = None
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
             if own is not None and draft.value is not reply.data:  # bytes and such may be spelled in another way
@@ -799,6 +801,15 @@ def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection
         return problem
     advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {made}"
     return replace(problem, remediation=advice.removeprefix(". "))
+
+
+def _fits_as_spelled(own: dict[str, Any], data: Any, call: Call) -> bool:
+    """Whether data fits as its framework spells it: it was measured as we write it, and that has no lines."""
+    if call.budget is None or isinstance(data, str):
+        return True
+    texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in own["content"]]
+    blocks = [{"type": "text", "text": text} for text in texts if text]
+    return not any("\n" in block["text"] for block in blocks) or is_within({**own, "content": blocks}, call)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
