@@ -273,7 +273,7 @@ async def test_a_dropped_piece_comes_back_and_is_hashed_in_the_browser(page):
     assert words[0] in await node.locator(".restored").inner_text()
 
 
-@pytest.mark.parametrize("tokens", [1400, 3000])
+@pytest.mark.parametrize("tokens", [1400, 2500])
 async def test_what_is_missing_is_counted_and_called_as_the_cards_are(page, tokens):
     """The heading has the figures of the account; a row has the rank and title of its card, and leads there."""
     fitted = await choose_budget(page, tokens)
