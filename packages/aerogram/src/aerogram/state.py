@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["can_write", "file_lock", "private_directory", "state_directory"]
+__all__ = ["can_write", "file_lock", "own_directory", "private_directory", "state_directory"]
 
 try:
     import fcntl
@@ -26,6 +27,11 @@ def state_directory() -> Path:
     chosen = os.environ.get("AEROGRAM_STATE")
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return private_directory(Path(chosen) if chosen else Path(home) / "aerogram")
+
+
+def own_directory(kind: str, owner: str) -> Path:
+    """The folder of one owner among the state of a kind, apart from what others keep."""
+    return state_directory() / kind / hashlib.sha256(owner.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def can_write(folder: Path) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from aerogram.archive import Archive
 from aerogram.contract import Contract
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
+from aerogram.state import own_directory
 
-__all__ = ["check_principal", "contract_for"]
+__all__ = ["check_principal", "contract_for", "owner_of"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
@@ -40,10 +43,10 @@ def _call_principal(principal: Principal) -> str | None:
     raise TypeError(f"principal gave a {type(found).__name__}, and not a text or None")
 
 
-def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contract:
+def contract_for(given: Contract | None, settings: Mapping[str, Any], owner: str) -> Contract:
     """The contract that `install` was given, or one that it makes from settings; not both.
 
-    Where neither names a dialect, tools keep their results: it is `bare`.
+    Where neither names a dialect, tools keep their results: it is `bare`. What is kept in files is the owner's alone.
     """
     unknown = [name for name in settings if name not in _SETTINGS]
     if unknown:
@@ -54,14 +57,14 @@ def contract_for(given: Contract | None, settings: Mapping[str, Any]) -> Contrac
         raise InvalidReply(f"a contract is given, so {', '.join(settings)} belongs into it")
     if given is not None and not isinstance(given, Contract):
         raise InvalidReply(f"contract is a Contract, not {type(given).__name__}")
-    made = given or _default_contract(settings)
+    made = given or _default_contract(settings, owner)
     return replace(made, dialect="bare") if made.dialect is None else made
 
 
 _SETTINGS: Final = tuple(one.name for one in fields(Contract))
 
 
-def _default_contract(settings: Mapping[str, Any]) -> Contract:
+def _default_contract(settings: Mapping[str, Any], owner: str) -> Contract:
     """A contract from settings. What must outlive a restart, cursor keys and archive, is kept in files.
 
     There is an archive when there is a budget. Where no file can be written, memory has to do.
@@ -72,15 +75,20 @@ def _default_contract(settings: Mapping[str, Any]) -> Contract:
     except OSError as error:
         log.warning("cursors will not outlive this process: %s", error)
     if settings.get("budget") is not None or settings.get("budgets"):
-        kept["archive"] = _default_archive()
+        kept["archive"] = _default_archive(owner)
         if kept["archive"] is None:  # then what does not fit is lost, and replies say so
             kept["retrieve"] = None
     return Contract(**{**kept, **settings})
 
 
-def _default_archive() -> Archive | None:
+def owner_of(name: str) -> str:
+    """Who keeps what: a program, and the server in it that has this name."""
+    return f"{Path(sys.argv[0]).absolute()} {name}"
+
+
+def _default_archive(owner: str) -> Archive | None:
     try:
-        return Archive.at()
+        return Archive.at(own_directory("archives", owner))
     except MissingExtra as error:
         log.warning("what does not fit into a budget will be lost: %s", error)
         return None

@@ -183,7 +183,9 @@ def _tools(settings: Iterable[Settings]) -> list[Tools]:
     logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
     logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
-    return [one.make_tools() for one in settings]
+    wrapped = list(settings)
+    owner = f"gateway {[one.command or one.url for one in wrapped]}"
+    return [one.make_tools(owner) for one in wrapped]
 
 
 def _report(tools: Tools, *, is_quiet: bool, has_page: bool) -> tuple[Page | None, Report]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from functools import cache, partial
 from types import MethodType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
-from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.defaults import check_principal, contract_for, owner_of
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
@@ -75,6 +76,8 @@ except ImportError as error:
 __all__ = ["install"]
 
 
+_MADE_UP: Final = re.compile(r"\w+-[0-9a-f]{4}")
+"""The names that FastMCP gives to servers without one, another one at each start."""
 MOST_COPIES: Final = 2_000
 Principal = Callable[[], str | None]
 
@@ -106,7 +109,8 @@ def install(
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
-    made = contract_for(contract, settings)
+    is_named = not _MADE_UP.fullmatch(server.name)  # else each start would leave a folder behind
+    made = contract_for(contract, settings, owner_of(server.name if is_named else ""))
     shows = not server._mask_error_details
     service = Service(
         made,

@@ -130,10 +130,10 @@ class Settings(BaseModel):
         environment = {name: os.environ[name] for name in self.env if name in os.environ}
         return Command(tuple(self.command or ()), environment)
 
-    def make_tools(self) -> Tools:
-        """The server's tools under its contract."""
+    def make_tools(self, owner: str) -> Tools:
+        """The server's tools under its contract; what they leave out is kept for this owner."""
         return Tools(
-            contract_for(None, self._contract()), hidden=self.hidden, allowed=self.allowed, caches=self._caches()
+            contract_for(None, self._contract(), owner), hidden=self.hidden, allowed=self.allowed, caches=self._caches()
         )
 
     def _contract(self) -> dict[str, Any]:

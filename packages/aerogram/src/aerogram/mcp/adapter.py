@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
-from aerogram._mcp.defaults import check_principal, contract_for
+from aerogram._mcp.defaults import check_principal, contract_for, owner_of
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
@@ -99,7 +99,7 @@ def install(
     is_low_level = isinstance(server, Server)
     if is_low_level and normalize:
         raise InvalidReply("the handlers of a low-level Server give finished results: normalize is not for them")
-    made = contract_for(contract, settings)
+    made = contract_for(contract, settings, owner_of(server.name))
     service = Service(
         made,
         controls=controls,
