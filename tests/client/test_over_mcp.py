@@ -110,6 +110,20 @@ async def test_items_are_all_items_where_a_reply_shows_a_part_and_no_cursor_goes
         assert len([item async for item in calling.items("rows", whole=False)]) < len(ROWS)
 
 
+@pytest.mark.parametrize("words", [40, 80])
+async def test_a_page_of_a_text_that_is_json_by_itself_is_text(words):
+    """A line of a log is as long as a page here, so that some pages are one document each."""
+    line = json.dumps({"level": "info", "message": "alpha beta " * (words // 2)})
+    text = "\n".join([line] * 60)
+    server = fastmcp.FastMCP("log")
+    server.tool(lambda: text, name="log")
+    aerogram.fastmcp.install(server, budget=150, archive=Archive.in_memory())
+    async with connected(server, "fastmcp") as calling:
+        reply = await calling.call("log")
+        assert reply.fidelity.level != "full"
+        assert (await calling.recover(reply))["data"] == text
+
+
 async def test_content_is_retrieved_by_a_named_tool_page_by_page():
     """The retrieval tool has a budget too, so the text comes in pieces that are put together again."""
     async with connected(fastmcp_server(budget=900), "fastmcp", retrieve="retrieve") as calling:

@@ -20,7 +20,7 @@ from aerogram.dialects.protocol import Dialect, check_aside, restore
 from aerogram.errors import ContractError
 from aerogram.reply import LEFT_OUT, Fidelity, Notice, Page, Problem, Reply
 
-__all__ = ["PlainToolResult", "find_tool_result", "read", "read_envelope", "read_tool_result"]
+__all__ = ["PlainToolResult", "find_tool_result", "read", "read_envelope", "read_tool_result", "text_as_sent"]
 
 OK: Final = 200
 FAILURES: Final = 400
@@ -135,6 +135,14 @@ def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Re
         heard = {**_read_account(account), **heard}
     check_aside(aside, "bare", "/_meta")
     return restore(heard, aside, "bare", "/_meta")
+
+
+def text_as_sent(reply: Reply[Any], result: Any) -> Reply[Any]:
+    """The reply to whoever asked for a text: a page of it that happens to be JSON is a text as well."""
+    tool = find_tool_result(result)
+    if isinstance(reply.data, str) or reply.problem is not None or tool is None or tool.structured is not None:
+        return reply
+    return reply if len(tool.texts) != 1 else reply.replace(data=split_account(tool.texts[0])[0])
 
 
 def _read_below(text: str, dialect: str | Dialect | None, status: int) -> Reply[Any] | None:

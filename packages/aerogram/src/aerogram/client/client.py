@@ -33,6 +33,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from aerogram._http.responses import address_of, resolve_address
 from aerogram._http.routes import CONTENT
+from aerogram.channels.reading import text_as_sent
 from aerogram.client.calls import (
     Calls,
     ClientCall,
@@ -326,8 +327,10 @@ class _BaseClient:
         self._on_notice = on_notice
         self._dialect = dialect
 
-    def _read_reply(self, result: Any) -> Reply[Any]:
+    def _read_reply(self, call: ClientCall, result: Any) -> Reply[Any]:
         reply = read(result, dialect=self._dialect)
+        if call.arguments.get("as_text") is True:
+            reply = text_as_sent(reply, result)
         if not self._stays:
             self._origins.note(reply, address_of(result))
         for notice in reply.notices:
@@ -377,7 +380,7 @@ class Client(_BaseClient):
             if inspect.isawaitable(result):
                 getattr(result, "close", bool)()  # a coroutine that nobody will await
                 raise TypeError("this server is asynchronous: use AsyncClient")
-            reply = self._read_reply(result)
+            reply = self._read_reply(call, result)
             wait = self._retries.wait(reply, attempt)
             if wait is None:
                 return reply
@@ -442,7 +445,7 @@ class AsyncClient(_BaseClient):
         attempt = 0
         while True:
             result = self._send(call.target, call.arguments)
-            reply = self._read_reply(await result if inspect.isawaitable(result) else result)
+            reply = self._read_reply(call, await result if inspect.isawaitable(result) else result)
             wait = self._retries.wait(reply, attempt)
             if wait is None:
                 return reply
