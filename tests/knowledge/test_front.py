@@ -89,6 +89,36 @@ def test_an_html_page_with_front_matter_is_under_its_licence():
     assert (found.license, found.source.text) == ("Secret", "Berths\n\nNine crowns.")
 
 
+SECRET = "<meta name=license content=Secret>"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!-- <meta name=license content=MIT> -->",
+        "<script>const page = '<meta name=license content=MIT>'</script>",
+        "<style>/* <meta name=license content=MIT> */</style>",
+        "<title>On <meta name=license content=MIT></title>",
+        f"<script>{'x = 1; ' * 30_000}</script>",
+        "<meta name=license content=''>",
+    ],
+    ids=lambda before: before[:40],
+)
+def test_what_is_no_element_of_a_page_hides_no_licence(before):
+    assert document(f"<html><head>{before}{SECRET}</head><body>{BODY}</body></html>", "a.html").license == "Secret"
+
+
+def test_other_attributes_of_the_element_hide_no_licence():
+    page = f"<html><head><meta data-x='a > b' title='{'x' * 4_000}' name=license content=Secret></head>{BODY}</html>"
+    assert document(page, "a.html").license == "Secret"
+
+
+def test_two_licences_of_a_page_that_differ_are_none_that_is_known():
+    page = f"<html><head><meta name=license content=MIT>{SECRET}</head><body>{BODY}</body></html>"
+    assert document(page, "a.html").license == UNKNOWN_LICENSE
+    assert document(page.replace("MIT", "secret"), "a.html").license == "secret"
+
+
 def test_a_json_line_names_its_licence_in_any_case():
     assert document('{"text": "Nine crowns.", "License": "Secret"}', "a.jsonl").license == "Secret"
     assert document('{"text": "Nine crowns.", "license": ["Secret"]}', "a.jsonl").license == UNKNOWN_LICENSE

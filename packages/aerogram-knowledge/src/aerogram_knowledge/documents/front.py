@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from aerogram.digest.sources.html import unescape
+from aerogram.digest.sources.html import head_elements, unescape
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
 from aerogram.normalize.forms import encode_text
@@ -33,10 +33,10 @@ LARGEST: Final = 64 * 1024
 UNKNOWN_LICENSE: Final = "NOASSERTION"
 """The licence of a document that may state one which cannot be read; the name is that of SPDX."""
 _PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
-_META: Final = re.compile(r"<meta\b([^>]{0,2000})>", re.IGNORECASE)
-_LINK: Final = re.compile(r"<link\b([^>]{0,2000})>", re.IGNORECASE)
-_TITLE: Final = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(r"""([a-z:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+# possessive, and from the beginning of a name only: an attribute may be as long as a page
+_ATTRIBUTE: Final = re.compile(
+    r"""(?<![a-z:-])([a-z:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE
+)
 _DEEP_NAME: Final = re.compile(r"(?<![^\s.=])(?:[^\s.=]++[ \t]*+\.[ \t]*+){100}")
 _HTML_NAMES: Final = {
     "author": "author",
@@ -54,6 +54,7 @@ _HTML_NAMES: Final = {
     "og:title": "title",
     "og:url": "url",
 }
+_LINKED: Final = {"canonical": "url", "license": "license"}
 
 
 class FrontMatter(NamedTuple):
@@ -97,22 +98,23 @@ def license_of(said: Mapping[str, Any]) -> str | None:
 
 
 def front_of_html(markup: str) -> dict[str, Any]:
-    """What an HTML page says of itself in its head."""
-    head = markup[:LARGEST]
+    """What an HTML page says of itself in its head; two licences that differ are none that is known."""
     said: dict[str, Any] = {}
-    title = _TITLE.search(head)
-    if title and title[1].strip():
-        said["title"] = " ".join(unescape(title[1]).split())
-    for meta in _META.findall(head):
-        attributes = _attributes(meta)
-        name = _HTML_NAMES.get((attributes.get("name") or attributes.get("property") or "").lower())
-        if name and attributes.get("content"):
-            said.setdefault(name, attributes["content"])
-    for link in map(_attributes, _LINK.findall(head)):
-        name = {"canonical": "url", "license": "license"}.get(link.get("rel", "").lower())
-        if name and link.get("href"):
-            said.setdefault(name, link["href"])
-    return said
+    linked: dict[str, str] = {}
+    stated: set[str] = set()
+    for element in head_elements(markup):
+        if element.name == "title":
+            said |= {"title": line} if "title" not in said and (line := _one_line(unescape(element.text[:500]))) else {}
+            continue
+        attributes = _attributes(element.attributes)
+        written = (attributes.get("name") or attributes.get("property") or "").lower()
+        name, value = _HTML_NAMES.get(written), attributes.get("content")
+        if element.name == "link":
+            name, value = _LINKED.get(attributes.get("rel", "").lower()), attributes.get("href")
+        if name and value:
+            (linked if element.name == "link" else said).setdefault(name, value)
+            stated |= {value.strip().lower()} if written == "license" else set()
+    return linked | said | ({"license": UNKNOWN_LICENSE} if len(stated) > 1 else {})
 
 
 def text_of(said: Mapping[str, Any], *names: str) -> str | None:

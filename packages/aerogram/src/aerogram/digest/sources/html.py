@@ -298,3 +298,48 @@ class _TextExtractor:
         if text:
             self.parts.append(text)
             self.at_line_start = False
+
+
+class HeadElement(NamedTuple):
+    """A `meta`, `link` or `title` of a page: its attributes as they are written, and the text in it."""
+
+    name: str
+    attributes: str
+    text: str
+
+
+def head_elements(markup: str) -> list[HeadElement]:
+    """What a page says of itself before its body begins; what stands in comments, scripts and texts is no element."""
+    return _HeadReader(markup).find()
+
+
+class _HeadReader(_TextExtractor):
+    """The same pass, as far as the body, for elements instead of words."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(markup)
+        self.found: list[HeadElement] = []
+        self.is_over = False
+
+    def find(self) -> list[HeadElement]:
+        position = 0
+        while not self.is_over and (tag := _TAG_START.search(self.markup, position)) is not None:
+            position = self.read_tag(tag)
+        return self.found
+
+    def open(self, name: str, attributes: str) -> None:
+        self.is_over = name == "body"
+        if name in ("meta", "link"):
+            self.found.append(HeadElement(name, attributes, ""))
+
+    def close(self, name: str) -> None:
+        """An end tag says nothing."""
+
+    def read_raw(self, name: str, start: int) -> int:
+        stop = super().read_raw(name, start)
+        if name == "title":
+            self.found.append(HeadElement(name, "", self.markup[start:stop]))
+        return stop
+
+    def add_words(self, raw: str) -> None:
+        """Words are not looked for."""
