@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import asyncio
 import collections
+import datetime as dt
 import gc
 import itertools
 import logging
@@ -565,3 +566,12 @@ def test_a_name_with_an_address_is_no_text_for_a_value():
     for value in (threading.Lock(), Named()):
         said = normalize_tool_result({"a": value}).to_wire()["content"][0]["text"]
         assert "0x" not in said and "object" in said
+
+
+@pytest.mark.parametrize("day", [(2026, 1, 1), (1850, 6, 1), (1, 1, 1)])
+@pytest.mark.parametrize("offset", [(15, 59, 45), (0, -59, -45), (2, 34, 48)])
+def test_a_moment_whose_offset_has_seconds_is_told_as_the_same_moment(day, offset):
+    hours, minutes, seconds = offset
+    zone = dt.timezone(dt.timedelta(hours=hours, minutes=minutes, seconds=seconds))
+    when = dt.datetime(*day, 12, 30, tzinfo=zone)
+    assert dt.datetime.fromisoformat(normalize_tool_result({"at": when}).structuredContent["at"]) == when

@@ -55,6 +55,7 @@ class Form(NamedTuple):
     weigh: Callable[[Any, int], int] | None = None
 
 
+_MINUTE = dt.timedelta(minutes=1)
 _ZONES = frozenset((type(None), dt.timezone, zoneinfo.ZoneInfo))
 _ENDLESS = 1_000_000
 _LONGEST_LINE = 2**20
@@ -92,12 +93,18 @@ def base64_size(value: bytes | bytearray | memoryview, _: int = 0) -> int:
 def moment(value: Any) -> str:
     """A datetime, a date or a time in ISO 8601, with `Z` for UTC.
 
-    Zones other than Python's own are asked for their offset here: orjson would take whatever they say for one.
+    Zones other than Python's own are asked for their offset here: orjson would take whatever they say for one. For an
+    offset with seconds, as places had before there were zones, JSON has no form: the same moment is told in UTC.
     """
     if type(value) is not dt.datetime:
         return re.sub(r"\+00:00$", "Z", value.isoformat())
-    if type(value.tzinfo) not in _ZONES:
-        offset = value.utcoffset()
+    offset = value.utcoffset() if value.tzinfo is not None else None
+    if offset is not None and offset % _MINUTE:
+        try:
+            value = (value.replace(tzinfo=None) - offset).replace(tzinfo=dt.UTC)
+        except OverflowError:  # beyond the first or the last day that Python knows
+            return str(value.isoformat())
+    elif type(value.tzinfo) not in _ZONES:
         value = value.replace(tzinfo=None if offset is None else dt.timezone(offset))
     return orjson.dumps(value, option=orjson.OPT_UTC_Z)[1:-1].decode()
 
