@@ -77,7 +77,7 @@ def test_the_counts_beside_modes_and_dialects_are_those_of_the_real_replies(shri
     assert fitted["standard-v2"] == first["after"]["size"]
     for name in (*DIALECTS, "bare"):
         size = shrink(1500, mode="full", dialect=name)["after"]["size"]
-        assert abs(fitted[name] - size) <= 2 and size <= 1500  # an id of its own may cost a token more
+        assert abs(fitted[name] - size) <= 6 and size <= 1500  # an id and a cursor of its own may cost some tokens more
 
 
 def test_a_dialect_that_has_no_room_in_the_budget_has_no_size(shrink):
