@@ -95,6 +95,18 @@ def reckoned(expression: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text="invalid syntax in line 1")], is_error=True)
 
 
+def noted(observations: list[dict[str, Any]]) -> CallToolResult:
+    words = f"Entity with name {observations[0]['entityName']} not found"
+    return CallToolResult(content=[TextContent(type="text", text=words)], is_error=True)
+
+
+async def test_the_member_of_an_argument_that_words_are_about_is_named() -> None:
+    async with Client(server_of(noted)) as client:
+        given = {"observations": [{"entityName": "nobody", "contents": ["likes tea"]}]}
+        told = (await client.call_tool("noted", given, raise_on_error=False)).content[0].text
+    assert told.endswith("; Check entityName.")
+
+
 async def test_the_argument_that_words_are_about_is_named() -> None:
     """With a value that its description gives as an example; where no value is repeated, none is blamed."""
     asked = (

@@ -252,14 +252,9 @@ def problem_in(text: str, arguments: Mapping[str, Any] | None = None) -> Problem
 
 
 def find_named(text: str, arguments: Mapping[str, Any]) -> str | None:
-    """The argument whose value a failure names; the longest, where there are several, and None where there is none."""
+    """The argument, or the member in one, whose value a failure names: the longest of several; None if there is none."""
     told = text[:LOOKED_AT]
-    found = [
-        (len(one), name)
-        for name, value in arguments.items()
-        for one in _texts_in(value)
-        if len(one) >= SHORTEST and one in told
-    ]
+    found = [(len(one), name) for name, one in _members_in(arguments) if len(one) >= SHORTEST and one in told]
     return max(found)[1] if found else None
 
 
@@ -286,7 +281,7 @@ def _words_of(error: BaseException, arguments: Mapping[str, Any]) -> str:
 
 def shorten_paths(text: str, arguments: Mapping[str, Any]) -> str:
     """A text with absolute paths by their last part; a path that the caller has sent is no news to it."""
-    known = "\n".join(_texts_in(arguments))
+    known = "\n".join(text for _, text in _members_in(arguments))
 
     def shorten(found: re.Match[str]) -> str:
         quote = found.groupdict().get("quote") or ""
@@ -296,12 +291,13 @@ def shorten_paths(text: str, arguments: Mapping[str, Any]) -> str:
     return _PLAIN_PATH.sub(shorten, _QUOTED_PATH.sub(shorten, text))
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _members_in(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a value, with the name of the member that it is of."""
     if isinstance(value, str):
-        yield value
+        yield name, value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts_in(one)
+        for own, one in value.items():
+            yield from _members_in(one, str(own))
     elif isinstance(value, (list, tuple)):
         for one in value:
-            yield from _texts_in(one)
+            yield from _members_in(one, name)
