@@ -252,7 +252,7 @@ def problem_in(text: str, arguments: Mapping[str, Any] | None = None) -> Problem
 
 
 def find_named(text: str, arguments: Mapping[str, Any]) -> str | None:
-    """The argument, or the member in one, whose value a failure names: the longest of several; None if there is none."""
+    """The argument, or the member in one, whose value a failure names: the longest of several; None where none is."""
     told = text[:LOOKED_AT]
     found = [(len(one), name) for name, one in _members_in(arguments) if len(one) >= SHORTEST and one in told]
     return max(found)[1] if found else None
