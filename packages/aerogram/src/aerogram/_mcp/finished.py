@@ -14,14 +14,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from aerogram._mcp.pairing import beside
+from aerogram._mcp.pairing import beside, is_within
 from aerogram.answer import Call, ReplyDraft
 from aerogram.channels import BOX, Payload
 from aerogram.content.datatext import BETWEEN, DataText, read_data
 from aerogram.content.jsontext import dumps
 from aerogram.normalize.result import ToolResult
 from aerogram.reply import Reply
-from aerogram.shape.blocks import Scale
 from aerogram.shape.pages import rows_of
 from aerogram.tokens import LONGEST_TOKEN, Budget, best_counter
 
@@ -46,12 +45,7 @@ def fits_as_made(call: Call, result: ToolResult) -> bool:
         return not is_shaped(call)
     if result.size > budget.room * LONGEST_TOKEN * 2:  # in either channel
         return False
-    wire, scale = result.to_wire(), Scale(budget.counter)
-    text, structured = scale.weigh(wire["content"]), 0
-    if text <= budget.room and "structuredContent" in wire:
-        structured = budget.counter.count(dumps(wire["structuredContent"]).decode())
-    is_sum = call.contract.count == "both" or scale.counts_media
-    return (text + structured if is_sum else max(text, structured)) <= budget.room
+    return is_within(result.to_wire(), call)
 
 
 def is_shaped(call: Call) -> bool:

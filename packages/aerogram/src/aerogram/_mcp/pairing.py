@@ -112,12 +112,15 @@ async def fit_content(
 
 def is_within(result: dict[str, Any], call: Call) -> bool:
     """Whether a result is within the budget as it is spelled."""
-    budget, structured = call.budget, result.get("structuredContent")
+    budget = call.budget
     if budget is None:
         return True
-    scale, said = Scale(budget.counter), "" if structured is None else dumps(structured).decode()
-    sizes = scale.weigh(result["content"]), budget.counter.count(said)
-    return (sum(sizes) if call.contract.count == "both" or scale.counts_media else max(sizes)) <= budget.room
+    scale = Scale(budget.counter)
+    text, structured = scale.weigh(result["content"]), 0
+    if text <= budget.room and "structuredContent" in result:  # where the text is too large, that is enough
+        structured = budget.counter.count(dumps(result["structuredContent"]).decode())
+    is_sum = call.contract.count == "both" or scale.counts_media
+    return (text + structured if is_sum else max(text, structured)) <= budget.room
 
 
 async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
