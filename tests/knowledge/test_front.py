@@ -113,6 +113,11 @@ def test_other_attributes_of_the_element_hide_no_licence():
     assert document(page, "a.html").license == "Secret"
 
 
+def test_the_title_of_a_page_goes_before_what_it_is_called_elsewhere():
+    page = f"<html><head><meta property=og:title content=Shared><title>Own</title></head><body>{BODY}</body></html>"
+    assert document(page, "a.html").title == "Own"
+
+
 def test_two_licences_of_a_page_that_differ_are_none_that_is_known():
     page = f"<html><head><meta name=license content=MIT>{SECRET}</head><body>{BODY}</body></html>"
     assert document(page, "a.html").license == UNKNOWN_LICENSE

@@ -99,22 +99,22 @@ def license_of(said: Mapping[str, Any]) -> str | None:
 
 def front_of_html(markup: str) -> dict[str, Any]:
     """What an HTML page says of itself in its head; two licences that differ are none that is known."""
-    said: dict[str, Any] = {}
-    linked: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {"link": {}, "meta": {}, "title": {}}
     stated: set[str] = set()
     for element in head_elements(markup):
-        if element.name == "title":
-            said |= {"title": line} if "title" not in said and (line := _one_line(unescape(element.text[:500]))) else {}
-            continue
         attributes = _attributes(element.attributes)
         written = (attributes.get("name") or attributes.get("property") or "").lower()
-        name, value = _HTML_NAMES.get(written), attributes.get("content")
-        if element.name == "link":
-            name, value = _LINKED.get(attributes.get("rel", "").lower()), attributes.get("href")
+        name, value = {
+            "title": ("title", _one_line(unescape(element.text[:500]))),
+            "link": (_LINKED.get(attributes.get("rel", "").lower()), attributes.get("href")),
+            "meta": (_HTML_NAMES.get(written), attributes.get("content")),
+        }[element.name]
         if name and value:
-            (linked if element.name == "link" else said).setdefault(name, value)
-            stated |= {value.strip().lower()} if written == "license" else set()
-    return linked | said | ({"license": UNKNOWN_LICENSE} if len(stated) > 1 else {})
+            found[element.name].setdefault(name, value)
+            if written == "license":
+                stated.add(value.strip().lower())
+    unknown = {"license": UNKNOWN_LICENSE} if len(stated) > 1 else {}
+    return found["link"] | found["meta"] | found["title"] | unknown
 
 
 def text_of(said: Mapping[str, Any], *names: str) -> str | None:
