@@ -181,6 +181,48 @@ def test_one_file_can_be_read_alone_and_others_stay(write, index):
     assert sorted(index.store.files()) == ["a.md", "b.md"]
 
 
+def test_a_file_that_was_named_brings_none_of_its_neighbours_later(write, index):
+    folder = write({"a.md": GUIDE, "private.md": HARVEST})
+    index.ingest(folder / "a.md")
+    assert (index.ingest().unchanged, sorted(index.store.files())) == (1, ["a.md"])
+    (folder / "a.md").unlink()
+    assert (index.ingest().removed, sorted(index.store.files())) == (1, [])
+    write({"a.md": GUIDE})
+    assert (index.ingest().added, sorted(index.store.files())) == (1, ["a.md"])
+    index.ingest(folder)
+    assert (index.ingest().unchanged, sorted(index.store.files())) == (2, ["a.md", "private.md"])
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_root_that_is_called_as_a_folder_of_another_takes_nothing_from_it(write, index, together):
+    folder = write({"one/wiki/x.md": GUIDE, "two/wiki/x.md": HARVEST, "three/a.md": GUIDE})
+    for paths in [(folder / "one", folder / "two/wiki")] if together else [(folder / "one",), (folder / "two/wiki",)]:
+        index.ingest(*paths)
+    files = sorted(index.store.files())
+    assert set(index.locate(*files)) == {folder / "one/wiki/x.md", folder / "two/wiki/x.md"}
+    assert [index.ingest(folder / one).unchanged for one in ("one", "two/wiki")] == [1, 1]
+    assert index.search("apples cellar").data[0]["source_file"] != "wiki/x.md"
+
+
+def test_a_folder_that_is_called_as_another_root_takes_nothing_from_that(write, index):
+    folder = write({"one/a.md": GUIDE, "two/wiki/x.md": HARVEST})
+    index.ingest(folder / "one", folder / "two/wiki")
+    write({"one/wiki/x.md": GUIDE})
+    assert (index.ingest().added, index.ingest().unchanged) == (1, 3)
+    assert set(index.locate(*index.store.files())) >= {folder / "one/wiki/x.md", folder / "two/wiki/x.md"}
+    assert index.search("apples cellar").data[0]["source_file"] == "wiki/x.md"
+    (folder / "one/wiki/x.md").unlink()
+    assert (index.ingest().removed, sorted(index.store.files())) == (1, ["a.md", "wiki/x.md"])
+
+
+def test_a_part_of_a_root_that_is_named_is_not_there_twice(write, index):
+    folder = write({"a.md": GUIDE, "deep/down/b.md": HARVEST})
+    index.ingest(folder, folder / "deep/down", folder / "deep/down/b.md")
+    assert sorted(index.store.files()) == ["a.md", "deep/down/b.md"]
+    (folder / "deep/down/b.md").unlink()
+    assert (index.ingest(folder / "deep/down").removed, sorted(index.store.files())) == (1, ["a.md"])
+
+
 def test_an_index_inside_its_own_folder_does_not_read_itself(write):
     folder = write({"a.md": GUIDE})
     with Knowledge(folder / "index") as index:

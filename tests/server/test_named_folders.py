@@ -76,3 +76,11 @@ def test_whoever_names_no_folder_serves_the_whole_index(run, home):
     assert run("ingest", "private", "--index", "index").returncode == 0
     with serving(home / "index", documents=None) as served:
         assert "pay.md" in httpx.get(f"{served.address}/v1/search", params={"q": "salary"}, timeout=60).text
+
+
+def test_a_file_in_the_index_is_served_without_its_neighbours(run, home):
+    (home / "public" / "draft.md").write_text("# Draft\n\nA pelican is not for you.\n", encoding="utf-8")
+    assert run("ingest", "public/hours.md", "--index", "index").returncode == 0
+    with serving(home / "index", documents=None) as served:
+        told = httpx.get(f"{served.address}/v1/search", params={"q": "pelican", "response_mode": "full"}, timeout=60)
+    assert "draft.md" not in told.text

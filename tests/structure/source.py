@@ -47,7 +47,7 @@ LADDERS = {
         ("asking", "documents", "filters"),
         ("embedders", "lexicon"),
         ("store",),
-        ("access", "licences"),
+        ("access", "licences", "roots"),
         ("hosting", "vendors"),
         ("contents",),
         ("ingest", "search"),

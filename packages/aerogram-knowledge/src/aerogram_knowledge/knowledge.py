@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
-from aerogram.content.jsontext import dumps, loads
 from aerogram.cursor import CursorKeys, Cursors
 from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.digest.limits import ReadLimits
@@ -41,6 +40,7 @@ from aerogram_knowledge.ingest.ingest import PATIENCE, Hands, Ingester, IngestRe
 from aerogram_knowledge.ingest.preparation import Preparer
 from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
 from aerogram_knowledge.licences import LicenseFilter, other_license_notice
+from aerogram_knowledge.roots import Roots
 from aerogram_knowledge.search.citations import Status, citations_of, verify
 from aerogram_knowledge.search.fusion import RankedResults
 from aerogram_knowledge.search.results import (
@@ -59,7 +59,7 @@ from aerogram_knowledge.store.address import is_url, open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from aerogram_knowledge.vendors.directory import LicensedDirectory, VendorDirectory, cut_notice, find_mentions
 
-__all__ = ["Knowledge", "Mirror", "Roots", "absolute", "knows", "others", "places"]
+__all__ = ["Knowledge", "Mirror", "absolute", "knows", "others", "places"]
 
 log = logging.getLogger("aerogram")
 
@@ -91,42 +91,6 @@ def _link_files(source: Path, target: Path) -> None:
                 shutil.copyfile(one, target / one.name)
         elif one.is_file() and one.suffix != ".lock":
             (target / one.name).symlink_to(one)
-
-
-_META = "roots"
-
-
-class Roots(dict[str, Path]):
-    """Folders by label; the first one has none, so that its files keep their own names."""
-
-    @classmethod
-    def of(cls, store: Store) -> Self:
-        """The roots that a store remembers."""
-        said: str = store.meta().get(_META, "{}")
-        return cls({label: Path(path) for label, path in loads(said).items()})
-
-    def keep(self, store: Store) -> None:
-        """Have a store remember these roots."""
-        store.set_meta(**{_META: dumps({label: str(path) for label, path in self.items()}).decode()})
-
-    def label(self, root: Path) -> str | None:
-        """The label of a root, if it is one of these."""
-        return next((label for label, known in self.items() if known == root), None)
-
-    def free_label(self, root: Path) -> str:
-        """A label for one more root."""
-        label = root.name if self else ""
-        while label in self:
-            label += "'"
-        return label
-
-    def place(self, file: str) -> tuple[str, Path] | None:
-        """The label of the root that a file of the index is below, and where that file is or was."""
-        # by label, backwards: the root without one, which takes every name, is last
-        for label in sorted(self, reverse=True):
-            if not label or file.startswith(f"{label}/"):
-                return label, self[label] / file.removeprefix(f"{label}/" if label else "")
-        return None
 
 
 SEARCH_TOOL: Final = "semantic_search"
@@ -189,19 +153,16 @@ class Knowledge:
         workers: int = 1,
         cluster: str | None = None,
     ) -> IngestResult:
-        """Bring the index up to date with files and folders; without any, with those it has read before.
+        """Bring the index up to date with files and folders; without any, with what it has read before and is there.
 
         `workers` processes on this machine read side by side, or those of the Dask cluster at an address.
         """
-        roots = [resolve(path) for path in paths or self.roots().values()]
         own = self.folder.resolve() if self.folder is not None else None
         patience = PATIENCE if own is None else 0.0
         ingester = Ingester(self.store, self._choose_readers(workers, cluster), without=own, patience=patience)
         total = IngestResult()
-        for root in roots:
-            label = self._label(root if root.is_dir() else root.parent)
-            others = [one for one in self.roots() if one != label]
-            _add(total, ingester.run(root, label, progress, others=others))
+        for root, label in self._take_in(paths) if paths else self._roots_here():
+            _add(total, ingester.run(root, label, progress, roots=self.roots()))
         if total.has_changed:
             self._find_mentions()
             self.store.settle()
@@ -389,15 +350,23 @@ class Knowledge:
                 details={"index": known["embedder"], "asked": mine},
             )
 
-    def _label(self, root: Path) -> str:
-        """What the names of a root's files begin with: nothing for the first root, its own name for others."""
+    def _take_in(self, paths: Sequence[str | os.PathLike[str]]) -> list[tuple[Path, str]]:
+        """Files and folders that are named, each with the label of its root, which is remembered."""
+        found = [resolve(path) for path in paths]
+        known, files = self.roots(), self.store.files()
+        told = [
+            (root, known.add(root, None, files) if root.is_dir() else known.add(root.parent, root.name, files))
+            for root in found
+        ]
+        if known.as_json() != self.roots().as_json():
+            known.keep(self.store)
+        return told
+
+    def _roots_here(self) -> list[tuple[Path, str]]:
+        """The roots that are on this machine; if none of them is, the first one is refused."""
         roots = self.roots()
-        label = roots.label(root)
-        if label is None:
-            label = roots.free_label(root)
-            roots[label] = root
-            roots.keep(self.store)
-        return label
+        here = [label for label, root in roots.items() if root.exists()]
+        return [(resolve(roots[label]), label) for label in here or list(roots)[:1]]
 
     def _find_mentions(self) -> None:
         graph = self.store.graph()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -17,6 +18,7 @@ from aerogram.digest.limits import UnreadableSource
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
+from aerogram_knowledge.roots import Roots
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["ChangingFile", "FolderListing", "list_files", "read_bytes", "resolve"]
@@ -58,12 +60,24 @@ def resolve(root: str | os.PathLike[str]) -> Path:
     return found
 
 
-def list_files(root: Path, label: str = "", without: Path | None = None) -> FolderListing:
-    """The files below a root (or the one file that it is), named below `label`; a folder may be left out."""
-    listing = FolderListing()
-    for path in [root] if root.is_file() else _walk(root, listing, label, without):
-        relative = root.name if path == root else path.relative_to(root).as_posix()
-        _list(path, f"{label}/{relative}" if label else relative, root if root.is_dir() else root.parent, listing)
+def list_files(root: Path, label: str = "", without: Path | None = None, roots: Roots | None = None) -> FolderListing:
+    """The files below a root (or the one file that it is), as `roots` name them; a folder may be left out.
+
+    Of a root whose files were named one by one, only these are listed.
+    """
+    listing, roots = FolderListing(), Roots({label: root}) if roots is None else roots
+    folder = root if root.is_dir() else root.parent
+    name = partial(roots.name_file, label)
+    if root.is_file():
+        found: Iterable[Path] = [root]
+    elif label in roots.named:
+        found = filter(
+            os.path.lexists, (place[1] for file in sorted(roots.named[label]) if (place := roots.place(file)))
+        )
+    else:
+        found = _walk(root, listing, name, without)
+    for path in found:
+        _list(path, name(path.relative_to(folder).as_posix()), folder, listing)
     return listing
 
 
@@ -85,12 +99,11 @@ def read_bytes(path: Path, file: File, most_bytes: int) -> File:
     raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
 
 
-def _walk(root: Path, listing: FolderListing, label: str, without: Path | None) -> Iterator[Path]:
+def _walk(root: Path, listing: FolderListing, name: Callable[[str], str], without: Path | None) -> Iterator[Path]:
     def note_unread(error: OSError) -> None:
-        folder = Path(error.filename).relative_to(root).as_posix()
-        name = f"{label}/{folder}" if label else folder
-        listing.problems[name] = f"the folder cannot be read: {error.strerror}"
-        listing.unread.append(name)
+        unread = name(Path(error.filename).relative_to(root).as_posix())
+        listing.problems[unread] = f"the folder cannot be read: {error.strerror}"
+        listing.unread.append(unread)
 
     for folder, folders, names in os.walk(root, onerror=note_unread):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)

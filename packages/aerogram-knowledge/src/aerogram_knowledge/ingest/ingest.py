@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from aerogram.errors import Unavailable
 from aerogram_knowledge.documents.document import File
 from aerogram_knowledge.ingest.folder import FolderListing, list_files
 from aerogram_knowledge.ingest.preparation import READER, FileBatch, Job
+from aerogram_knowledge.roots import Roots
 from aerogram_knowledge.store import FileState, Store
 
 __all__ = ["PATIENCE", "Hands", "IngestResult", "Ingester", "Progress", "store_batch"]
@@ -81,11 +82,12 @@ class Ingester:
         self.without = without
 
     def run(
-        self, root: Path, label: str = "", progress: Progress | None = None, *, others: Sequence[str] = ()
+        self, root: Path, label: str = "", progress: Progress | None = None, *, roots: Roots | None = None
     ) -> IngestResult:
-        """Bring the store up to date with what is below a root; `others` are the labels of other roots."""
+        """Bring the store up to date with a file, or with what is below a root; `roots` are all that there are."""
         started = time.perf_counter()
-        listing = list_files(root, label, self.without)
+        roots = Roots({label: root}) if roots is None else roots
+        listing = list_files(root, label, self.without, roots)
         known = self.store.files()
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
         done = IngestResult(unchanged=len(listing.files) - len(pending), passed=listing.passed)
@@ -103,7 +105,7 @@ class Ingester:
             if progress is not None:
                 progress(finished, len(pending), done_bytes / bytes_)
         if root.is_dir():
-            self._forget(listing, [path for path in known if _is_below(path, label, others)], done)
+            self._forget(listing, [path for path in known if _is_below(path, label, roots)], done)
         done.seconds = time.perf_counter() - started
         return done
 
@@ -136,11 +138,11 @@ def _place(root: Path, label: str, file: File) -> Path:
     return root if root.is_file() else root / file.path.removeprefix(f"{label}/" if label else "")
 
 
-def _is_below(path: str, label: str, others: Sequence[str]) -> bool:
+def _is_below(path: str, label: str, roots: Collection[str]) -> bool:
     """Whether a path is of the root with this label, and not of a root with a longer one."""
     if label and not path.startswith(f"{label}/"):
         return False
-    return not any(other and path.startswith(f"{other}/") for other in others)
+    return not any(other not in ("", label) and path.startswith(f"{other}/") for other in roots)
 
 
 def _has_changed(file: File, before: FileState | None) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aerogram.errors import NotFound
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.knowledge import Knowledge, Roots, absolute, places
+from aerogram_knowledge.knowledge import Knowledge, absolute, places
 
 __all__ = ["RemovalResult", "forget"]
 
@@ -39,7 +39,7 @@ def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> RemovalResult:
     touched = {known[name][0] for name in gone}
     dropped = {label for label, root in roots.items() if root == place or (label in touched and label not in left)}
     # first the root: whoever watches must not read again what is about to go
-    Roots({label: root for label, root in roots.items() if label not in dropped}).keep(knowledge.store)
+    roots.without(dropped, gone).keep(knowledge.store)
     documents, chunks = _remove(knowledge, gone)
     still = place.exists() and next((roots[label] for label in touched - dropped), None)
     return RemovalResult(documents, chunks, still or None)

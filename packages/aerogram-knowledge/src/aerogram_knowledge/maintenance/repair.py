@@ -12,10 +12,11 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from aerogram.errors import NotFound
+from aerogram.errors import ContractError, NotFound
 from aerogram_knowledge.embedders import Embedder
 from aerogram_knowledge.ingest.ingest import Progress
 from aerogram_knowledge.knowledge import Knowledge
+from aerogram_knowledge.roots import Roots
 
 __all__ = ["repair"]
 
@@ -46,18 +47,18 @@ def _read_again(folder: Path, embedder: str | Embedder | None, progress: Progres
     aside = _put_aside(folder)
     with Knowledge(folder, embedder=embedder) as knowledge:
         kept = _carry_over(aside, folder / ROWS)
-        done = knowledge.ingest(*roots, progress=progress)
+        roots.keep(knowledge.store)
+        done = knowledge.ingest(progress=progress)
         knowledge.rebuild()
     return f"read again from the documents: {done.chunks} chunks, {kept} ids carried over; the damaged rows are {aside}"
 
 
-def _roots(folder: Path) -> list[Path]:
-    """The folders that the index was made from."""
+def _roots(folder: Path) -> Roots:
+    """What the index was made from."""
     try:
-        said = json.loads(json.loads((folder / "meta.json").read_bytes())["roots"])
-    except (OSError, ValueError, KeyError, TypeError):
-        said = {}
-    roots = [Path(path) for path in said.values()]
+        roots = Roots.read(json.loads((folder / "meta.json").read_bytes()))
+    except (OSError, ValueError, TypeError, AttributeError, ContractError):
+        roots = Roots({})
     if not roots:
         raise NotFound("The index does not say which folders it was made from", remediation="Ingest into a new folder")
     return roots

@@ -135,22 +135,21 @@ def _update(library: Library, documents: tuple[Path, ...], told: Told | None, pr
     if not library.can_be_written:
         log.warning("%s cannot be written, so it is served as it is: no change of a document is read", library.folder)
         return
-    paths = documents or _roots_here(library)
-    if not paths and library.knowledge.roots():
+    if not documents and not _has_roots_here(library):
         return
-    done = library.update(*paths, progress=progress)
+    done = library.update(*documents, progress=progress)
     if told is not None:
         told(done)
     _warn(done)
 
 
-def _roots_here(library: Library) -> tuple[Path, ...]:
-    """The folders that the index has read, those that are on this machine."""
+def _has_roots_here(library: Library) -> bool:
+    """Whether a folder that the index has read is on this machine, or it has read none."""
     roots = library.knowledge.roots().values()
-    for one in roots:
-        if not one.exists():
-            log.warning("%s is not on this machine, so no change of its documents is read, and none is digested", one)
-    return tuple(one for one in roots if one.exists())
+    gone = [one for one in roots if not one.exists()]
+    for one in gone:
+        log.warning("%s is not on this machine, so no change of its documents is read, and none is digested", one)
+    return not gone or len(gone) < len(roots)
 
 
 def _warn(done: IngestResult) -> None:

@@ -1,0 +1,110 @@
+"""Roots: the folders that an index reads, what of them it was told to read, and what it calls their files.
+
+    label    what the names of a root's files begin with: nothing for the first one, its own name for others
+    named    the files of a root that were named one by one; no other one of that folder is read
+
+A file has one name, and no two files have the same: a folder of the first root that is called as another root is has a
+`./` before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Final, Self
+
+from aerogram.content.jsontext import dumps, loads
+from aerogram_knowledge.store import Store
+
+__all__ = ["Roots"]
+
+_ROOTS: Final = "roots"
+_NAMED: Final = "named"
+
+
+class Roots(dict[str, Path]):
+    """Folders by label."""
+
+    def __init__(self, roots: Mapping[str, Path], named: Mapping[str, Iterable[str]] | None = None) -> None:
+        super().__init__(roots)
+        self.named = {label: set(files) for label, files in (named or {}).items() if label in roots}
+
+    @classmethod
+    def of(cls, store: Store) -> Self:
+        """The roots that a store remembers."""
+        return cls.read(store.meta())
+
+    @classmethod
+    def read(cls, meta: Mapping[str, str]) -> Self:
+        """The roots in what a store remembers of itself."""
+        said = {label: Path(path) for label, path in loads(meta.get(_ROOTS, "{}")).items()}
+        return cls(said, loads(meta.get(_NAMED, "{}")))
+
+    def keep(self, store: Store) -> None:
+        """Have a store remember these roots."""
+        store.set_meta(**self.as_json())
+
+    def as_json(self) -> dict[str, str]:
+        """What a store remembers of them."""
+        said = {label: str(path) for label, path in self.items()}
+        named = {label: sorted(files) for label, files in self.named.items()}
+        return {_ROOTS: dumps(said).decode(), _NAMED: dumps(named).decode()}
+
+    def without(self, labels: Collection[str], files: Collection[str] = ()) -> Roots:
+        """The other roots, and without some of the files that were named."""
+        named = {label: found.difference(files) for label, found in self.named.items()}
+        return Roots({label: root for label, root in self.items() if label not in labels}, named)
+
+    def add(self, folder: Path, file: str | None, known: Collection[str]) -> str:
+        """Take in a folder, or one `file` of it; gives the label. `known` are the names that files have already.
+
+        What is below a folder that is read as a whole is a part of that one.
+        """
+        label = self._label_of(folder)
+        if label is None:
+            label = self._free_label(folder, known)
+            self[label] = folder
+            self.named[label] = set()
+        if file is None:
+            self.named.pop(label, None)
+        elif label in self.named:
+            self.named[label].add(f"{label}/{file}" if label else file)
+        return label
+
+    def _label_of(self, folder: Path) -> str | None:
+        for label, root in self.items():
+            if root == folder:
+                return label
+        for label, root in self.items():
+            if label not in self.named and folder.is_relative_to(root):
+                return self.name_file(label, folder.relative_to(root).as_posix())
+        return None
+
+    def _free_label(self, folder: Path, known: Collection[str]) -> str:
+        """A label that no other root has, and no folder of the first one."""
+        label = folder.name if self else ""
+        while self and (label in self or self._is_taken(label, folder, known)):
+            label += "'"
+        return label
+
+    def _is_taken(self, label: str, folder: Path, known: Collection[str]) -> bool:
+        """Whether files that are not in the folder begin with the label, or will when their root is read."""
+        place = self.get("", folder) / label
+        is_there = "" in self and "" not in self.named and place.exists()
+        return place != folder and (is_there or any(name.startswith(f"{label}/") for name in known))
+
+    def name_file(self, label: str, relative: str) -> str:
+        """What a file of a root is called, or a folder, by its place below the root."""
+        if label:
+            return f"{label}/{relative}"
+        first = relative.partition("/")[0]
+        is_other = first and first in self and self[first] != self[label] / first
+        return f"./{relative}" if is_other else relative
+
+    def place(self, file: str) -> tuple[str, Path] | None:
+        """The label of the root that a file of the index is below, and where that file is or was."""
+        # by label, backwards: the root without one, which takes every name, is last
+        for label in sorted(self, reverse=True):
+            if not label or file.startswith(f"{label}/"):
+                return label, self[label] / file.removeprefix(f"{label}/" if label else "")
+        return None
