@@ -22,7 +22,9 @@ COUNT = 9
 EVEN = [{"id": number, "text": "word " * 50} for number in range(COUNT)]
 UNEVEN = [{"id": f"{'x' * (number * 7 % 20)}{number}", "text": "word " * (number * 11 % 60)} for number in range(COUNT)]
 TEXTS = [f"Number {number} says: {'more and ' * (number * 5 % 40)}" for number in range(COUNT)]
+HOLLOW: list[Any] = [[] if number % 3 == 1 else {} if number % 3 == 2 else ["word " * 80] for number in range(COUNT)]
 ANSWERS: dict[str, Any] = {
+    "hollow": HOLLOW,
     "even": EVEN,
     "uneven": UNEVEN,
     "texts": TEXTS,

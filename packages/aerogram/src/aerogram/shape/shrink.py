@@ -125,7 +125,7 @@ class Shrinker:
             return value
         if isinstance(value, str):
             return _shrink_text(value, room, self._price)
-        if isinstance(value, list):
+        if isinstance(value, list) and value:
             return self._shrink_list(value, room, mold)
         return self._shrink_record(value, room, mold, inside=inside) if isinstance(value, dict) else value
 
