@@ -129,6 +129,48 @@ def test_a_json_line_names_its_licence_in_any_case():
     assert document('{"text": "Nine crowns.", "license": ["Secret"]}', "a.jsonl").license == UNKNOWN_LICENSE
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("license: MIT\nlicence: Secret", UNKNOWN_LICENSE),
+        ("license: MIT\nLicense: Secret", UNKNOWN_LICENSE),
+        ("license: Secret\nlicense: MIT", UNKNOWN_LICENSE),
+        ("license: MIT\nlicence: mit", "MIT"),
+        ("license: MIT\nrights: Secret", "MIT AND Secret"),
+        ("rights: Secret", "Secret"),
+        ("licenses: Secret", "Secret"),
+        ("SPDX-License-Identifier: Secret", "Secret"),
+        ("dc.rights: Secret", "Secret"),
+        (f"license: MIT {'and more ' * 60} Secret", UNKNOWN_LICENSE),
+    ],
+    ids=lambda one: one[:40],
+)
+def test_what_states_a_licence_beside_another_one_counts_as_well(said, expected):
+    assert document(f"---\n{said}\n---\n{BODY}").license == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("<meta name=licence content=Secret>", "Secret"),
+        ("<meta name=dcterms.license content=Secret>", "Secret"),
+        ("<meta name=rights content=Secret>", "Secret"),
+        ("<link rel='license noopener' href='/secret'>", "/secret"),
+        ("<link rel=license href='/secret'><meta name=license content=MIT>", "MIT AND /secret"),
+        ("<link rel=license href='https://example.org/mit'><meta name=license content=MIT>", "MIT"),
+        ("<meta name=dc.rights content=Secret><meta name=license content=MIT>", "MIT AND Secret"),
+    ],
+)
+def test_a_page_states_its_licence_under_any_of_its_names(head, expected):
+    assert document(f"<html><head>{head}</head><body>{BODY}</body></html>", "a.html").license == expected
+
+
+def test_front_matter_before_a_page_hides_no_licence_of_it():
+    page = f"<html><head>{SECRET}</head><body>{BODY}</body></html>"
+    assert document(f"---\nlicense: MIT\n---\n{page}", "a.html").license == UNKNOWN_LICENSE
+    assert document(f"---\nrights: Reserved\n---\n{page}", "a.html").license == "Secret AND Reserved"
+
+
 @given(st.text("abc:-[]{}\"'&*#|>!%@` \n\t=+,\\", max_size=60))
 def test_no_line_beside_it_hides_a_licence(line):
     """Whatever stands beside the line that names a licence, the document is under that licence, or an unknown one."""

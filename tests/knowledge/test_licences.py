@@ -8,7 +8,7 @@ import pytest
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden
 from aerogram_knowledge import Knowledge
-from aerogram_knowledge.licences import LicenseBlocked
+from aerogram_knowledge.licences import LicenceName, LicenseBlocked
 
 OPEN = "---\nlicense: CC-BY-4.0\n---\n# Ferry\n\nThe ferry to Holm leaves at noon.\n"
 CLOSED = "---\nlicense: Trade-Secret\n---\n# Ferry contract\n\nThe ferry company pays nine crowns for each berth.\n"
@@ -96,3 +96,63 @@ def test_every_dialect_can_say_so(gated, name):
     body = dialect(name).encode(gated.search("ferry").complete(request_id="r1"))
     dialect(name).validate(body)
     assert "LICENSE_GATE_BLOCKED" in str(body)
+
+
+SAME = {
+    "trade-secret": (
+        "Trade Secret", "TradeSecret", "TRADE_SECRET", "trade\u2010secret", "Ｔｒａｄｅ-Secret", "trade\u200bsecret",
+        "LicenseRef-Trade-Secret", "MIT OR Trade-Secret", "(MIT AND Trade Secret)", "Trade Secret of Palmaris",
+    ),
+    "GPL-3.0": (
+        "gpl3", "GPL v3", "GPLv3+", "GPL-3.0-only", "GPL-3.0-or-later WITH Classpath-exception-2.0", "GPL",
+        "GPL-2.0-or-later", "GPL (>= 2)", "GNU General Public License, version 2 or any later version",
+        "https://www.gnu.org/licenses/gpl-3.0.html",
+    ),
+    "CC-BY-NC-4.0": (
+        "CC BY-NC 4.0", "https://creativecommons.org/licenses/by-nc/4.0/",
+        "Creative Commons Attribution-NonCommercial 4.0 International",
+    ),
+    "CC0": ("CC0-1.0", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    "BSD-3-Clause": ("3-Clause BSD License", "BSD"),
+    "W3C": ("w3c",),
+    "license": ("License",),
+}  # fmt: skip
+OTHERS = {
+    "GPL-3.0": ("MIT", "LGPL-3.0", "GNU Affero General Public License v3", "GPL-2.0", "GPL-4.0-or-later", "Apache-2.0"),
+    "CC-BY-NC-4.0": ("CC-BY-4.0", "CC0-1.0", "CC-BY-NC-3.0", "https://creativecommons.org/licenses/by/4.0/"),
+    "BSD-3-Clause": ("BSD-2-Clause",),
+    "MIT": ("permit",),
+    "W3C": ("WC",),
+    "license": ("MIT License",),
+}
+
+
+@pytest.mark.parametrize(("named", "stated"), [(name, one) for name, several in SAME.items() for one in several])
+def test_a_licence_is_known_by_each_of_its_spellings(named, stated):
+    assert LicenceName.of(named).is_in(stated)
+
+
+@pytest.mark.parametrize(("named", "stated"), [(name, one) for name, several in OTHERS.items() for one in several])
+def test_another_licence_is_not_taken_for_it(named, stated):
+    assert not LicenceName.of(named).is_in(stated)
+
+
+@pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
+def test_what_is_withheld_is_so_in_each_of_its_spellings(write, index, where, method):
+    """Also one that comes into the index while the gate is there."""
+    index.ingest(write({"open.md": OPEN, "one.md": CLOSED.replace("Trade-Secret", "TRADE SECRET")}))
+    with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
+        assert {row["source_file"] for row in gated.search("ferry", method=method).data} == {"open.md"}
+        gated.ingest(write({"two.md": CLOSED.replace("Trade-Secret", "MIT OR LicenseRef-TradeSecret")}))
+        reply = gated.search("ferry", method=method)
+        assert {row["source_file"] for row in reply.data} == {"open.md"}
+        assert gated.documents() == ["open.md"]
+        with pytest.raises(LicenseBlocked):
+            gated.text("two.md")
+
+
+def test_a_gate_in_front_of_free_documents_holds_nothing_back(write, index, where):
+    index.ingest(write({"open.md": OPEN, "silent.md": SILENT}))
+    with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
+        reply = gated.search("ferry")
+        assert (reply.status, len(reply.data)) == ("ok", 2)

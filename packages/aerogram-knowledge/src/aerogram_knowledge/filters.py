@@ -20,8 +20,8 @@ class Filters:
     """What a document must be. Nothing is asked for by default; several values of one kind mean any of them.
 
     `path` is a folder or a file below the root; `after` and `before` are days as `YYYY-MM-DD`, both inclusive, and a
-    document without a date is in no range of dates. `withheld` are licences that no document may have, in lower case;
-    the index sets it, and no caller can.
+    document without a date is in no range of dates. `withheld` are licences that no document may have, each as it is
+    compared; the index sets it, and no caller can.
     """
 
     category: tuple[str, ...] = ()

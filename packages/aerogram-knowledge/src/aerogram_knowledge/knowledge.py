@@ -129,7 +129,7 @@ class Knowledge:
         self.cursors = cursors or Cursors(self._cursor_keys())
         self._register: tuple[int, LicensedDirectory] | None = None
         self._check_embedder()
-        self.gate = LicenseFilter.of(withheld_licenses)
+        self.gate = LicenseFilter(withheld_licenses, self.store)
         self._search = IndexSearch(self.store, self.embedder, self.gate)
 
     def __enter__(self) -> Self:

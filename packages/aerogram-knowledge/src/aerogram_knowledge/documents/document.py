@@ -20,12 +20,14 @@ from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram_knowledge.documents.front import (
-    LICENSES,
+    UNKNOWN_LICENSE,
     FrontMatter,
     date_of,
     front_of_html,
+    in_lower_case,
     license_of,
     split_front,
+    stated_licenses,
     text_of,
 )
 from aerogram_knowledge.documents.language import language_of
@@ -126,7 +128,7 @@ def _read_text(file: File, kind: str, decoded: str, limits: ReadLimits) -> Docum
     text = read(decoded, name=file.path, limits=limits)
     front = split_front(decoded)
     if text.extractor == "html":
-        page = front._replace(said=front_of_html(front.body) | dict(front.said))
+        page = front._replace(said=in_lower_case(front.said, front_of_html(front.body)))
         return _document(file, "html", page, text, front.body)
     return _document(file, kind, front, text)
 
@@ -166,9 +168,14 @@ def _build_document(
 
 
 def _odd_license(said: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is to be told of a licence that is stated and is no text."""
-    odd = license_of(said) is not None and text_of(said, *LICENSES) is None
-    return ("the licence that it states is no text, so its licence is unknown",) if odd else ()
+    """What is to be told of a licence that is stated and is not the name of one."""
+    if license_of(said) != UNKNOWN_LICENSE or said.get("license") == UNKNOWN_LICENSE:
+        return ()
+    is_text = all(isinstance(value, str) for value in stated_licenses(said).values())
+    reason = (
+        "the licences that it states differ, or are no names" if is_text else "the licence that it states is no text"
+    )
+    return (f"{reason}, so its licence is unknown",)
 
 
 def _without_site(title: str, layout: Layout) -> str:
@@ -228,7 +235,7 @@ def _record(file: File, number: int, line: bytes, seen: set[str], limits: ReadLi
         raise UnreadableSource("broken", f"it has no text: one of {', '.join(_TEXTS)}")
     text = read(words, kind="markdown", limits=limits)
     layout = layout_of(text.text, "markdown")
-    said = {name.lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
+    said = in_lower_case(record) if isinstance(record, dict) else {}
     name = _name(record, number, seen)
     document = _build_document(f"{file.path}#{name}", file.path, "jsonl", said, text, layout)
     return replace(document, notes=tuple(f"line {number}: {note}" for note in document.notes))

@@ -11,6 +11,7 @@ import datetime as dt
 import re
 import tomllib
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from aerogram.digest.sources.html import head_elements, unescape
@@ -19,17 +20,20 @@ from aerogram.errors import MissingExtra
 from aerogram.normalize.forms import encode_text
 
 __all__ = [
-    "LICENSES",
     "UNKNOWN_LICENSE",
     "FrontMatter",
     "date_of",
     "front_of_html",
+    "in_lower_case",
     "license_of",
     "split_front",
+    "stated_licenses",
     "text_of",
 ]
 
 LARGEST: Final = 64 * 1024
+LONGEST: Final = 300
+"""So much is read of what a document says in one line; a licence of that length is not the name of one."""
 UNKNOWN_LICENSE: Final = "NOASSERTION"
 """The licence of a document that may state one which cannot be read; the name is that of SPDX."""
 _PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
@@ -49,11 +53,10 @@ _HTML_NAMES: Final = {
     "dc.publisher": "publisher",
     "og:site_name": "publisher",
     "publisher": "publisher",
-    "dc.rights": "license",
-    "license": "license",
     "og:title": "title",
     "og:url": "url",
 }
+_DUBLIN_CORE: Final = re.compile(r"\Adc(?:-?terms)?[.:]")
 _LINKED: Final = {"canonical": "url", "license": "license"}
 
 
@@ -76,7 +79,7 @@ def split_front(text: str) -> FrontMatter:
         _check_length(found.block)
         said = _yaml(found.block) if found.mark == "---" else _toml(found.block)
         if isinstance(said, dict):
-            return FrontMatter({str(name).lower(): value for name, value in _whole_letters(said).items()}, body)
+            return FrontMatter(in_lower_case(_whole_letters(said)), body)
     except (ValueError, RecursionError) as error:
         return _unreadable(found.block, body, str(error).splitlines()[0][:120])
     return _unreadable(found.block, body, "it is no list of names and values")
@@ -92,29 +95,84 @@ def _whole_letters(value: Any) -> Any:
 
 
 def license_of(said: Mapping[str, Any]) -> str | None:
-    """The licence that is stated; `UNKNOWN_LICENSE` when something is, and it is not a text."""
-    known = text_of(said, *LICENSES)
-    return known or (UNKNOWN_LICENSE if any(said.get(name) for name in LICENSES) else None)
+    """The licence that is stated; `UNKNOWN_LICENSE` when something is that is not a name, or two that differ.
+
+    What is said of rights besides stands behind it: both hold.
+    """
+    stated = stated_licenses(said)
+    texts = {name: text_of(stated, name) for name in stated}
+    if not all(one is not None and len(one) < LONGEST for one in texts.values()):
+        return UNKNOWN_LICENSE
+    licenses, rights = ({}, {})  # type: tuple[dict[str, str], dict[str, str]]
+    for name, text in texts.items():
+        kind = rights if name.endswith("rights") else licenses
+        kind.setdefault(str(text).lower(), str(text))
+    if len(licenses) > 1:
+        return UNKNOWN_LICENSE
+    both = " AND ".join((licenses | rights).values())
+    return (both if len(both) < LONGEST else UNKNOWN_LICENSE) or None
+
+
+def in_lower_case(*said: Mapping[Any, Any]) -> dict[str, Any]:
+    """What is said, first and after that, by names in lower case.
+
+    What was said first counts. Of a licence that is stated again, and otherwise, nothing is known.
+    """
+    lower: dict[str, Any] = {}
+    for given, value in chain.from_iterable(one.items() for one in said):
+        name = str(given).lower()
+        is_other = name in lower and str(lower[name]).lower() != str(value).lower()
+        lower[name] = UNKNOWN_LICENSE if is_other and _names_license(name) else lower.get(name, value)
+    return lower
+
+
+def stated_licenses(said: Mapping[str, Any]) -> dict[str, Any]:
+    """All that is said of a licence, under whichever of its names."""
+    return {name: value for name, value in said.items() if value and _names_license(name)}
+
+
+def _names_license(name: str) -> bool:
+    """Whether a member is a document's licence, also by its name in Dublin Core."""
+    return _DUBLIN_CORE.sub("", str(name).strip().lower().replace("_", "-")) in LICENSES
 
 
 def front_of_html(markup: str) -> dict[str, Any]:
     """What an HTML page says of itself in its head; two licences that differ are none that is known."""
     found: dict[str, dict[str, str]] = {"link": {}, "meta": {}, "title": {}}
-    stated: set[str] = set()
+    stated: dict[str, str] = {}
     for element in head_elements(markup):
         attributes = _attributes(element.attributes)
         written = (attributes.get("name") or attributes.get("property") or "").lower()
         name, value = {
             "title": ("title", _one_line(unescape(element.text[:500]))),
-            "link": (_LINKED.get(attributes.get("rel", "").lower()), attributes.get("href")),
-            "meta": (_HTML_NAMES.get(written), attributes.get("content")),
+            "link": (_linked(attributes.get("rel", "")), attributes.get("href")),
+            "meta": (_HTML_NAMES.get(written) or _kind_of_license(written), attributes.get("content")),
         }[element.name]
         if name and value:
             found[element.name].setdefault(name, value)
-            if written == "license":
-                stated.add(value.strip().lower())
-    unknown = {"license": UNKNOWN_LICENSE} if len(stated) > 1 else {}
-    return found["link"] | found["meta"] | found["title"] | unknown
+            if name == "license" and element.name == "meta":
+                stated[value.strip().lower()] = value
+    said = found["link"] | found["meta"] | found["title"]
+    if len(stated) > 1:
+        said["license"] = UNKNOWN_LICENSE
+    elif stated and not _is_address_of(found["link"].get("license", ""), found["meta"]["license"]):
+        said["dc.rights"] = found["link"]["license"]
+    return said
+
+
+def _linked(relations: str) -> str | None:
+    """What the target of a link is to its page: it may be several things."""
+    return next((_LINKED[one] for one in relations.lower().split() if one in _LINKED), None)
+
+
+def _kind_of_license(name: str) -> str | None:
+    """The member that holds what a page says under a name, if that is a licence, or rights besides one."""
+    return None if not _names_license(name) else "rights" if name.strip().endswith("rights") else "license"
+
+
+def _is_address_of(link: str, license_: str) -> bool:
+    """Whether a link, if there is one, says nothing but what a licence says."""
+    return not link or re.sub(r"[\W_]", "", license_).lower() in re.sub(r"[\W_]", "", link).lower()
 
 
 def text_of(said: Mapping[str, Any], *names: str) -> str | None:
@@ -129,7 +187,7 @@ def text_of(said: Mapping[str, Any], *names: str) -> str | None:
 def _one_line(value: str | float) -> str:
     """A text or a number as one line; nothing of a number that is too long to be written."""
     try:
-        return " ".join(str(value).split())[:300]
+        return " ".join(str(value).split())[:LONGEST]
     except ValueError:
         return ""
 
@@ -195,6 +253,13 @@ def _yaml(text: str) -> Any:
             if getattr(event, "anchor", None) is not None:  # a few lines of them can stand for gigabytes
                 raise ValueError("anchors and aliases are not read")
             return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            names = [str(name.value).lower() for name, _ in node.value if isinstance(name, yaml.ScalarNode)]
+            if any(names.count(name) > 1 for name in set(names) if _names_license(name)):
+                raise ValueError("a licence is stated twice")  # the last one would hide the others
+            found: dict[Any, Any] = super().construct_mapping(node, deep)
+            return found
 
     try:
         return yaml.load(text, Loader)  # noqa: S506  # a safe loader, and safer

@@ -136,8 +136,11 @@ class IndexSearch:
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> RankedResults:
         """All results of a query that may be shown, the best first."""
-        narrowed = self.gate.narrow(filters) if self.gate.withheld else filters
-        return self._recall_or_rank(query, narrowed, method)
+        narrowed = self.gate.narrow(filters)
+        ranked = self._recall_or_rank(query, narrowed, method)
+        if self.gate.narrow(filters) != narrowed:  # documents came in meanwhile, under a licence that was not known yet
+            return self.rank(query, filters, method)
+        return ranked
 
     def withheld(self, query: str, filters: Filters, method: Method = "hybrid") -> int:
         """How many results a query would have besides those that may be shown."""

@@ -468,8 +468,8 @@ def _where(filters: Filters) -> tuple[str, list[Any]]:
         for path in map(key_of, filters.path):
             values += [path, path, _literal(path) + "/%"]
     if filters.withheld:
-        parts.append(f"(license_key IS NULL OR license_key NOT IN ({_marks(filters.withheld)}))")
-        values += filters.withheld
+        parts.append("(license_key IS NULL OR license_key NOT IN (SELECT value FROM json_each(?)))")
+        values.append(dumps(list(filters.withheld)).decode())
     if filters.after:
         parts.append("dated >= ?")
         values.append(filters.after)

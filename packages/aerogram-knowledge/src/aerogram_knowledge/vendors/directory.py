@@ -319,7 +319,8 @@ class LicensedDirectory:
         if not gate.withheld:
             directory = VendorDirectory(graph, store.mentions())
             return cls(gate, directory, directory)
-        told = _filter_graph(graph, gate, store.names_under(gate.withheld))
+        spellings = gate.spellings()
+        told = _filter_graph(graph, gate, store.names_under(spellings) if spellings else frozenset())
         return cls(gate, VendorDirectory(told, _mentions(store, gate, graph, told)), VendorDirectory(graph))
 
     def vendor(self, name: str) -> tuple[dict[str, Any], int]:

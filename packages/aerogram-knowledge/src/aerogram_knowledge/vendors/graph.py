@@ -21,7 +21,7 @@ from aerogram.digest.sources import encoding
 from aerogram.digest.terms import fold
 from aerogram.errors import ContractError
 from aerogram_knowledge.documents.document import Document, File
-from aerogram_knowledge.documents.front import license_of
+from aerogram_knowledge.documents.front import in_lower_case, license_of
 from aerogram_knowledge.store import Graph
 
 __all__ = ["SUFFIXES", "graph_of_documents", "graph_of_file", "name_id"]
@@ -92,7 +92,7 @@ def _of_json(said: Any) -> Graph:
         return Graph()
     entities = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
     relationships = _relationships(said.get("relationships") or said.get("edges"))
-    stated = license_of({str(name).lower(): value for name, value in said.items()})
+    stated = license_of(in_lower_case(said))
     every = {"license": stated} if stated else {}
     return Graph([every | one for one in entities], [every | one for one in relationships])
 

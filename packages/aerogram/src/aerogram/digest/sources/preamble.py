@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 
 __all__ = ["LICENSES", "STATED", "Preamble", "split_preamble"]
 
-LICENSES: Final = ("license", "licence", "rights")
+LICENSES: Final = ("license", "licence", "licenses", "licences", "spdx-license-identifier", "rights")
+"""Names under which a document states its licence."""
 STATED: Final = re.compile(
-    rf"""^[ \t{{-]*["']?(?:{"|".join(LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""", re.MULTILINE | re.IGNORECASE
+    rf"""^[ \t{{-]*["']?(?:dc(?:terms)?[.:])?(?:{"|".join(LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""",
+    re.MULTILINE | re.IGNORECASE,
 )
 """A line that names a licence."""
 _OPENS: Final = re.compile(r"\ufeff?\s*+(?:---|\+\+\+)")
