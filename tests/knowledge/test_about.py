@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import threading
 
 import pytest
 import time_machine
@@ -173,3 +175,20 @@ def test_a_citation_says_when_the_source_has_changed_or_gone(small, write):
     assert status() == "missing"
     folder.rename(folder.with_name("elsewhere"))
     assert status() == "unverified"  # this machine does not have the folder at all
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_took_the_place_of_a_source_is_not_opened_to_check_it(small, write, tmp_path, kind):
+    place = write({"guides/token.md": GUIDE}) / "guides/token.md"
+    place.unlink()
+    (tmp_path / "outside.md").write_text(GUIDE)
+    {"pipe": os.mkfifo, "link": lambda one: one.symlink_to(tmp_path / "outside.md"), "folder": os.mkdir}[kind](place)
+    found = []
+
+    def look():
+        found.append(small.search(QUERY, response_mode="preview", page_size=1).citations[0].verification_status)
+
+    looking = threading.Thread(target=look, daemon=True)  # a pipe would never let go of it
+    looking.start()
+    looking.join(30)
+    assert found == ["changed"]

@@ -74,6 +74,20 @@ def test_a_withheld_document_is_neither_read_nor_digested(gated):
         anyio.run(gated.digest, "secret/closed.md", "What does a berth cost?")
 
 
+def test_a_document_that_says_by_now_that_it_is_withheld_is_neither_read_nor_digested(write, tmp_path):
+    folder = write({"open.md": OPEN})
+    with Knowledge(tmp_path / "own", withheld_licenses=["trade-secret"]) as gated:
+        gated.ingest(folder)
+        write({"open.md": CLOSED})
+        with pytest.raises(LicenseBlocked):
+            gated.text("open.md")
+        with pytest.raises(LicenseBlocked):
+            anyio.run(gated.digest, "open.md", "What does a berth cost?")
+        write({"open.md": OPEN.replace("noon", "dawn").replace("# Ferry", "# Boat")})
+        (source,) = anyio.run(gated.digest, "open.md", "When does the ferry leave?").data["sources"]
+    assert source["title"] == "Boat"
+
+
 def test_a_withheld_copy_of_a_document_is_not_told_as_its_likeness(write, index, where):
     text = "# Ferry\n\n" + " ".join(f"The ferry number {n} leaves the pier at noon." for n in range(12))
     index.ingest(write({"open.md": text, "closed.md": f"---\nlicense: Trade-Secret\n---\n{text}"}))

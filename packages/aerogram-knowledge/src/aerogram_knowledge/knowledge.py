@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -26,16 +27,17 @@ from aerogram.digest import Digester, DigestPolicy, digest_many, reply_of
 from aerogram.digest.limits import ReadLimits
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import Conflict, NotFound, ValidationFailed
-from aerogram.reply import Action, Notice, Page, QueryEcho, Reply
+from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, utc_timestamp
 from aerogram.shape.modes import allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage
 from aerogram.state import can_write, private_directory
 from aerogram_knowledge.contents import read_contents
-from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.documents.document import Document, File
+from aerogram_knowledge.documents.files import read_bytes
 from aerogram_knowledge.embedders import Embedder, embedder_of
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.ingest.cluster import Cluster
-from aerogram_knowledge.ingest.folder import read_bytes, resolve
+from aerogram_knowledge.ingest.folder import resolve
 from aerogram_knowledge.ingest.ingest import PATIENCE, Hands, Ingester, IngestResult, Progress
 from aerogram_knowledge.ingest.preparation import Preparer
 from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
@@ -377,10 +379,10 @@ class Knowledge:
     def _verify(self, chunks: Sequence[StoredChunk]) -> list[Status]:
         """Whether the sources of some chunks still say so; each file is looked for once."""
         roots = self.roots()
-        here = {root for root in roots.values() if root.exists()}
-        paths = {file: place[1] for file in {chunk.file for chunk in chunks} if (place := roots.place(file))}
-        known = {file for file, path in paths.items() if not here.isdisjoint(path.parents)}
-        return [verify(chunk, paths[chunk.file]) if chunk.file in known else "unverified" for chunk in chunks]
+        here = {label: root.resolve() for label, root in roots.items() if root.exists()}
+        places = {file: place for file in {chunk.file for chunk in chunks} if (place := roots.place(file))}
+        known = {file: (path, here[label]) for file, (label, path) in places.items() if label in here}
+        return [verify(chunk, *known[chunk.file]) if chunk.file in known else "unverified" for chunk in chunks]
 
     def _first_of(self, source_file: str) -> StoredChunk:
         """The first chunk of a document that may be shown."""
@@ -396,26 +398,36 @@ class Knowledge:
         return chunks[0]
 
     def _read_whole(self, source_file: str) -> tuple[StoredChunk, CanonicalText]:
-        """The first chunk of a document, and its whole text."""
+        """The first chunk of a document, and its whole text: from the store if it keeps texts, else from the file."""
         first = self._first_of(source_file)
-        return first, self._text(first)
-
-    def _text(self, chunk: StoredChunk) -> CanonicalText:
-        """The whole text of a chunk's document: from the store if it keeps texts, else from the file."""
-        kept = self.store.source(chunk.path)
+        kept = self.store.source(first.path)
         if kept is not None:
-            return kept
-        (path,) = self.locate(chunk.file)
-        if path is None or not path.is_file() or not any(map(path.resolve().is_relative_to, self.roots().values())):
+            return first, kept
+        file, document = self._read_again(first)
+        if file.checksum == first.checksum:
+            return first, document.source
+        # it says other things by now, perhaps of itself as well
+        now = replace(
+            first, title=document.title, url=document.url, license=document.license, fetched_at=utc_timestamp()
+        )
+        if self.gate.holds_back(now):
+            raise self.gate.refusal_of(now)
+        return now, document.source
+
+    def _read_again(self, chunk: StoredChunk) -> tuple[File, Document]:
+        """The file of a chunk as it is now, and the document in it."""
+        roots = self.roots()
+        label, path = roots.place(chunk.file) or ("", None)
+        if path is None or not path.is_file() or not path.resolve().is_relative_to(roots[label].resolve()):
             raise NotFound(
                 f"The file of {chunk.path!r} is not where it was read",
                 remediation="Ask a server that runs where the documents are, or bring them back and ingest them again",
             )
-        file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes)
-        texts = {one.path: one.source for one in read_contents(file, self.limits).documents}
-        if chunk.path not in texts:
-            raise NotFound(f"The file no longer has {chunk.path!r}")
-        return texts[chunk.path]
+        file = read_bytes(path, File(chunk.file, 0, 0), self.limits.max_bytes, root=roots[label].resolve())
+        for document in read_contents(file, self.limits).documents:
+            if document.path == chunk.path:
+                return file, document
+        raise NotFound(f"The file no longer has {chunk.path!r}")
 
     def _empty_reply(self, pager: Pager, filters: Filters, found: FoundPage) -> Reply[Any]:
         """The reply without results: why, and what to ask instead."""

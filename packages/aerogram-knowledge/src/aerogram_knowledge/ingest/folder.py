@@ -14,21 +14,15 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Final
 
-from aerogram.digest.limits import UnreadableSource
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
 from aerogram_knowledge.roots import Roots
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
-__all__ = ["ChangingFile", "FolderListing", "list_files", "read_bytes", "resolve"]
+__all__ = ["FolderListing", "list_files", "resolve"]
 
 SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
-ATTEMPTS: Final = 3
-
-
-class ChangingFile(UnreadableSource):
-    """A file that is being written; what was known of it stays until it rests."""
 
 
 @dataclass
@@ -79,24 +73,6 @@ def list_files(root: Path, label: str = "", without: Path | None = None, roots: 
     for path in found:
         _list(path, name(path.relative_to(folder).as_posix()), folder, listing)
     return listing
-
-
-def read_bytes(path: Path, file: File, most_bytes: int) -> File:
-    """A file with its content, all of it from one moment."""
-    if file.size > most_bytes:
-        raise UnreadableSource("too_large", f"it has {file.size:,} bytes; the limit is {most_bytes:,}")
-    for _ in range(ATTEMPTS):
-        try:
-            with path.open("rb") as opened:
-                before = os.fstat(opened.fileno())
-                content = opened.read(most_bytes + 1)
-                after = os.fstat(opened.fileno())
-        except OSError as error:
-            raise UnreadableSource("missing", f"it cannot be read: {error.strerror}") from error
-        same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-        if same and len(content) == after.st_size:
-            return File(file.path, after.st_size, after.st_mtime_ns, content)
-    raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
 
 
 def _walk(root: Path, listing: FolderListing, name: Callable[[str], str], without: Path | None) -> Iterator[Path]:

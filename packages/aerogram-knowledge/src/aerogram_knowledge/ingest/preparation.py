@@ -21,8 +21,8 @@ from aerogram.tokens import Counter, best_counter
 from aerogram_knowledge.contents import Contents, read_contents
 from aerogram_knowledge.documents.chunks import MOST_TOKENS, Chunk, chunks_of
 from aerogram_knowledge.documents.document import Document, File
+from aerogram_knowledge.documents.files import ChangingFile, read_bytes
 from aerogram_knowledge.embedders import Embedder, vectors_of
-from aerogram_knowledge.ingest.folder import ChangingFile, read_bytes
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import DocumentEntry, FileState, Graph
 

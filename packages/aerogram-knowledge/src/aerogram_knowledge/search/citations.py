@@ -7,7 +7,6 @@ folder of a source, nothing is known about it: it is unverified.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from aerogram.digest.reader import ReaderFailed
 from aerogram.reply import Citation
 from aerogram_knowledge.contents import read_contents
 from aerogram_knowledge.documents.document import File
+from aerogram_knowledge.documents.files import read_bytes
 from aerogram_knowledge.store import StoredChunk
 
 __all__ = ["Status", "citations_of", "verify"]
@@ -26,8 +26,8 @@ Status: TypeAlias = Literal["missing", "changed", "unverified", "verified"]
 LARGEST: Final = 64 * 1024 * 1024
 
 
-def verify(chunk: StoredChunk, path: Path | None) -> Status:
-    """Whether the file at a path still has the words of a chunk."""
+def verify(chunk: StoredChunk, path: Path | None, root: Path | None = None) -> Status:
+    """Whether the file at a path below a root still has the words of a chunk."""
     try:
         found = path.stat() if path is not None else None
     except (OSError, ValueError):
@@ -35,9 +35,9 @@ def verify(chunk: StoredChunk, path: Path | None) -> Status:
     if path is None or found is None:
         return "missing"
     seen = (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-    if _checksum(path, seen) == chunk.checksum:
+    if _checksum(path, root, seen) == chunk.checksum:
         return "verified"
-    return "verified" if chunk.text in _words(path, seen, chunk.file).get(chunk.path, "") else "changed"
+    return "verified" if chunk.text in _words(path, root, seen, chunk.file).get(chunk.path, "") else "changed"
 
 
 def citations_of(chunks: Sequence[StoredChunk], statuses: Sequence[Status]) -> tuple[Citation, ...]:
@@ -66,23 +66,20 @@ def _citation(chunks: Sequence[StoredChunk], statuses: Sequence[Status], places:
 
 
 @lru_cache(maxsize=4096)
-def _checksum(path: Path, seen: tuple[int, int, int]) -> str:
+def _checksum(path: Path, root: Path | None, seen: tuple[int, int, int]) -> str:
     """The sha256 of a file as it was when it had this size and these times."""
-    if seen[0] > LARGEST:
-        return ""
     try:
-        return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return read_bytes(path, File("", seen[0], seen[1]), LARGEST, root=root).checksum
+    except UnreadableSource:
         return ""
 
 
 @lru_cache(maxsize=64)
-def _words(path: Path, seen: tuple[int, int, int], name: str) -> dict[str, str]:
+def _words(path: Path, root: Path | None, seen: tuple[int, int, int], name: str) -> dict[str, str]:
     """The text of each document in a file that has changed."""
-    if seen[0] > LARGEST:
-        return {}
     try:
-        documents = read_contents(File(name, seen[0], seen[1], path.read_bytes()), ReadLimits()).documents
-    except (OSError, ReaderFailed, UnreadableSource):
+        file = read_bytes(path, File(name, seen[0], seen[1]), LARGEST, root=root)
+        documents = read_contents(file, ReadLimits()).documents
+    except (ReaderFailed, UnreadableSource):
         return {}
     return {document.path: document.source.text for document in documents}

@@ -1,0 +1,53 @@
+"""Files: the bytes of a file that an index reads, all of them from one moment.
+
+Whoever can write to a folder decides what stands at a path by the time it is read. Only a regular file is, and for
+those who know its root, only one below it: a pipe would never answer, a device never end, a link lead anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from aerogram.digest.limits import UnreadableSource
+from aerogram_knowledge.documents.document import File
+
+__all__ = ["ChangingFile", "read_bytes"]
+
+ATTEMPTS: Final = 3
+
+
+class ChangingFile(UnreadableSource):
+    """A file that is being written; what was known of it stays until it rests."""
+
+
+def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path | None = None) -> File:
+    """A file with its content; `UnreadableSource` says why there is none."""
+    if file.size > most_bytes:
+        raise _too_large(file.size, most_bytes)
+    for _ in range(ATTEMPTS):
+        try:
+            if root is not None and not path.resolve(strict=True).is_relative_to(root):
+                raise UnreadableSource("missing", "it is a link that leads out of the folder")
+            # whoever opens the end of a pipe waits for the other one, unless he says that he does not
+            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # noqa: PTH123
+                before = os.fstat(opened.fileno())
+                if not stat.S_ISREG(before.st_mode):
+                    raise UnreadableSource("missing", "it is not a regular file")
+                if before.st_size > most_bytes:
+                    raise _too_large(before.st_size, most_bytes)
+                content = opened.read(most_bytes + 1)
+                after = os.fstat(opened.fileno())
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise UnreadableSource("missing", f"it cannot be read: {reason}") from error
+        same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+        if same and len(content) == after.st_size:
+            return File(file.path, after.st_size, after.st_mtime_ns, content)
+    raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
+
+
+def _too_large(size: int, most_bytes: int) -> UnreadableSource:
+    return UnreadableSource("too_large", f"it has {size:,} bytes; the limit is {most_bytes:,}")
