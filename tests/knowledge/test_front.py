@@ -124,6 +124,27 @@ def test_two_licences_of_a_page_that_differ_are_none_that_is_known():
     assert document(page.replace("MIT", "secret"), "a.html").license == "secret"
 
 
+def test_a_page_says_of_itself_what_front_matter_says_by_the_same_names():
+    facts = {"topic": "Berths", "organization": "Holm", "modified": "2026-05-01", "source_url": "https://holm.example"}
+    elements = "".join(f"<meta name={name} content='{value}'>" for name, value in facts.items())
+    found = document(f"<html><head>{elements}</head><body>{BODY}</body></html>", "a.html")
+    assert [found.category, found.publisher, found.dated, found.url] == list(facts.values())
+
+
+@pytest.mark.parametrize(
+    ("stated", "language"), [("de", "de"), ("de-AT", "de"), ("EN_us", "en"), ("Deutsch", "en"), ("german", "en")]
+)
+def test_a_language_is_stated_by_its_code(stated, language):
+    page = f"<html><head><meta name=language content={stated}></head><body>{BODY}</body></html>"
+    assert document(page, "a.html").language == language
+    assert document(f"---\nlang: {stated}\n---\n{BODY}").language == language
+
+
+def test_a_json_document_is_under_the_licence_that_it_states():
+    assert document('{"note": "Nine crowns.", "License": "Secret", "name": "Berths"}', "a.json").license == "Secret"
+    assert document('{"note": "Nine crowns.", "berth": {"license": "Secret"}}', "a.json").license is None
+
+
 def test_a_json_line_names_its_licence_in_any_case():
     assert document('{"text": "Nine crowns.", "License": "Secret"}', "a.jsonl").license == "Secret"
     assert document('{"text": "Nine crowns.", "license": ["Secret"]}', "a.jsonl").license == UNKNOWN_LICENSE

@@ -42,16 +42,37 @@ LINES = (
     '{"id": "shut", "text": "Epsilon Mining digs.", "vendor": "Epsilon Mining", "license": "Trade-Secret"}\n'
 )
 LICENSED = json.dumps({"license": "trade-secret", "vendors": ["Kappa Steel"]})
+OWN = json.dumps({"license": "MIT", "vendors": [{"name": "Lambda Salt", "License": "Trade-Secret"}]})
+FREED = json.dumps({"license": "Trade-Secret", "vendors": [{"name": "Theta Bread", "rights": "MIT"}]})
 ROWS = "name,type,license\nOmega Tin,COMPANY,Trade-Secret\nSigma Zinc,COMPANY,MIT\n"
+DIFFERENT = (
+    "name,type,license,rights,license\nSigma Zinc,COMPANY,MIT,,mit\n"
+    "Omega Lead,COMPANY,MIT,,Trade-Secret\nOmega Iron,COMPANY,MIT,Trade-Secret,\n"
+)
 FILES = {
     "open.md": OPEN,
     "closed.md": CLOSED,
     "blank.md": BLANK,
     "lines.jsonl": LINES,
     "licensed.json": LICENSED,
+    "own.json": OWN,
+    "freed.json": FREED,
     "rows.csv": ROWS,
 }
-SECRETS = ("Zephyr", "Shadow", "Hollow", "Epsilon", "Kappa", "Omega", "Roadrunner", "c_001", "revenue", "2031", "PAYS")
+SECRETS = (
+    "Zephyr",
+    "Shadow",
+    "Hollow",
+    "Epsilon",
+    "Kappa",
+    "Lambda",
+    "Omega",
+    "Roadrunner",
+    "c_001",
+    "revenue",
+    "2031",
+    "PAYS",
+)
 MODES = ("ids_only", "metadata", "preview", "full")
 
 
@@ -108,7 +129,11 @@ def test_mentions_are_those_in_documents_that_may_be_shown_under_names_that_may_
 
 
 @pytest.mark.parametrize(
-    "name", ["Zephyr Holding", "roadrunner", "Hollow Ships", "Epsilon Mining", "Kappa Steel", "Omega Tin", "c_001"]
+    "name",
+    [
+        *("Zephyr Holding", "roadrunner", "Hollow Ships", "Epsilon Mining"),
+        *("Kappa Steel", "Lambda Salt", "Omega Tin", "c_001"),
+    ],
 )
 def test_a_vendor_that_only_withheld_documents_know_is_refused(gated, index, name):
     assert index.vendor(name).data["vendor_name"]
@@ -123,7 +148,7 @@ def test_no_part_of_a_name_and_no_slip_finds_out_who_is_withheld(gated, name):
         gated.vendor(name)
     told = str((missing.value, missing.value.remediation, missing.value.details))
     assert [secret for secret in SECRETS if secret in told.replace(repr(name), "")] == []
-    assert missing.value.details["vendor_count"] == 3
+    assert missing.value.details["vendor_count"] == 4
 
 
 def test_a_withheld_vendor_is_no_candidate(gated, index):
@@ -133,7 +158,7 @@ def test_a_withheld_vendor_is_no_candidate(gated, index):
 
 
 def test_records_of_one_file_are_withheld_one_by_one(gated):
-    assert gated.directory().vendors() == ["Acme Corporation", "Delta Foods", "Sigma Zinc"]
+    assert gated.directory().vendors() == ["Acme Corporation", "Delta Foods", "Sigma Zinc", "Theta Bread"]
     reply = gated.vendor("Delta Foods", response_mode="full")
     assert reply.status == "ok"
     assert reply.data["entities"][0]["source_file"] == "lines.jsonl#free"
@@ -156,6 +181,12 @@ def test_a_gate_before_nothing_changes_no_vendor(gated, index, where):
     with Knowledge(where, withheld_licenses=["Some-Other"]) as open_gate:
         for name in index.directory().vendors():
             assert open_gate.vendor(name, response_mode="full") == index.vendor(name, response_mode="full")
+
+
+def test_a_record_whose_licences_differ_is_behind_every_gate(own_place, write):
+    with Knowledge(own_place, withheld_licenses=["Some-Other"]) as gated:
+        gated.ingest(write({"rows.csv": DIFFERENT}))
+        assert gated.directory().vendors() == ["Sigma Zinc"]
 
 
 @pytest.fixture(params=STORES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import json
 
 import pytest
@@ -12,6 +13,7 @@ from aerogram.dialects.knowledge_v1 import VendorInfoFull, VendorInfoIDs, Vendor
 from aerogram.errors import Conflict, NotFound, ValidationFailed
 from aerogram_knowledge.store import Graph
 from aerogram_knowledge.vendors.directory import VendorDirectory
+from aerogram_knowledge.vendors.graph import _of_rows
 from knowledge.documents import GRAPH
 
 
@@ -138,6 +140,35 @@ def test_tables_and_front_matter_say_who_is_who_too(write, index):
         "Delta Oats": "PRODUCT",
     }
     assert {(one["source"], one["type"]) for one in found["relationships"]} == {("c1", "EMPLOYS"), ("c1", "OWNS")}
+
+
+@pytest.mark.parametrize("name", ["people.csv.gz", "people.CSV.GZ", "people.csv", "graph.json.gz", "graph.json"])
+def test_a_graph_may_be_packed(write, index, name):
+    table, graph = "name,type\nDelta Foods,COMPANY\n", {"entities": [{"name": "Delta Foods", "type": "COMPANY"}]}
+    text = table if name.startswith("people") else json.dumps(graph)
+    root = write({"note.md": "# Oats\n\nDelta Foods sells oats.\n"})
+    (root / name).write_bytes(gzip.compress(text.encode()))
+    assert index.ingest(root).problems == {}
+    assert index.documents() == ["note.md"]
+    assert index.vendor("Delta Foods").data["statistics"]["entity_count"] == 1
+
+
+class Row(dict):
+    """A row of a table that counts how often it is compared with another one."""
+
+    compared = 0
+
+    def __eq__(self, other):
+        Row.compared += 1
+        return super().__eq__(other)
+
+    __hash__ = None
+
+
+def test_the_rows_of_a_table_of_both_kinds_are_not_compared_with_each_other():
+    rows = [Row(source="a", target=f"b{n}") for n in range(100)] + [Row(name=f"b{n}") for n in range(100)]
+    found = _of_rows(rows)
+    assert (len(found.entities), len(found.relationships), Row.compared) == (100, 100, 0)
 
 
 def test_a_graph_that_changes_is_followed(vendors, write):

@@ -20,6 +20,12 @@ from aerogram.digest.sources.pdf import is_pdf
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram_knowledge.documents.front import (
+    ADDRESSES,
+    CATEGORIES,
+    DATES,
+    LANGUAGES,
+    PUBLISHERS,
+    TITLES,
     UNKNOWN_LICENSE,
     FrontMatter,
     date_of,
@@ -56,6 +62,7 @@ MOST_LINES: Final = 5
 """So many lines that cannot be read are told one by one."""
 _SITE: Final = re.compile("\\s[\u2014\u2013|·»:-]+\\s*$|::\\s*$")
 """Where the name of a site ends before a title; read backwards, where it begins after one."""
+_LANGUAGE_CODE: Final = re.compile(r"([A-Za-z]{2,3})(?![^\W_])")
 _TITLE_LINE: Final = re.compile(r"\S[^\n]{0,119}")
 
 
@@ -72,6 +79,10 @@ class File:
     def checksum(self) -> str:
         """The sha256 of its bytes."""
         return "sha256:" + hashlib.sha256(self.content).hexdigest()
+
+    def unpack(self, limits: ReadLimits) -> File:
+        """The file with what was packed in it, if anything was."""
+        return replace(self, content=packed.unpack(self.content, limits)) if packed.is_packed(self.content) else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +121,7 @@ def read_file(file: File, limits: ReadLimits | None = None) -> list[Document]:
     limits = limits or ReadLimits()
     limits.check_bytes(file.size, file.path)
     kind = SUFFIXES.get(suffix_of(file.path), "plain")
-    if packed.is_packed(file.content):
-        file = replace(file, content=packed.unpack(file.content, limits))
+    file = file.unpack(limits)
     if is_pdf(file.content):
         kind = "pdf"
     if kind == "jsonl":
@@ -130,7 +140,18 @@ def _read_text(file: File, kind: str, decoded: str, limits: ReadLimits) -> Docum
     if text.extractor == "html":
         page = front._replace(said=in_lower_case(front.said, front_of_html(front.body)))
         return _document(file, "html", page, text, front.body)
+    if suffix_of(file.path) == ".json":
+        front = front._replace(said={**front.said, **_licenses_of_json(decoded)})
     return _document(file, kind, front, text)
+
+
+def _licenses_of_json(decoded: str) -> Mapping[str, Any]:
+    """The licences that a JSON object states; what else it says is no more than its text."""
+    try:
+        record = loads(decoded)
+    except ContractError:
+        return {}
+    return stated_licenses(in_lower_case(record)) if isinstance(record, dict) else {}
 
 
 def _document(file: File, kind: str, front: FrontMatter, text: CanonicalText, markup: str = "") -> Document:
@@ -147,7 +168,7 @@ def _build_document(
     layout: Layout,
     notes: tuple[str, ...] = (),
 ) -> Document:
-    stated = text_of(said, "title", "name", "subject")
+    stated = text_of(said, *TITLES)
     return Document(
         path,
         file,
@@ -156,15 +177,21 @@ def _build_document(
         source=text,
         sections=layout.sections,
         blocks=layout.blocks,
-        language=text_of(said, "language", "lang") or language_of(text.text),
-        category=text_of(said, "category", "section", "topic") or _category(file),
-        publisher=text_of(said, "publisher", "organization", "author"),
+        language=_stated_language(said) or language_of(text.text),
+        category=text_of(said, *CATEGORIES) or _category(file),
+        publisher=text_of(said, *PUBLISHERS),
         license=license_of(said),
-        dated=date_of(said, "updated", "last_updated", "modified", "date", "published", "created"),
-        url=text_of(said, "url", "source_url", "source", "link"),
+        dated=date_of(said, *DATES),
+        url=text_of(said, *ADDRESSES),
         said=said,
         notes=(*notes, *_odd_license(said), *text.notes),
     )
+
+
+def _stated_language(said: Mapping[str, Any]) -> str | None:
+    """The language that is stated by its code; of `en-GB`, the language."""
+    code = _LANGUAGE_CODE.match(text_of(said, *LANGUAGES) or "")
+    return code[1].lower() if code else None
 
 
 def _odd_license(said: Mapping[str, Any]) -> tuple[str, ...]:

@@ -20,6 +20,12 @@ from aerogram.errors import MissingExtra
 from aerogram.normalize.forms import encode_text
 
 __all__ = [
+    "ADDRESSES",
+    "CATEGORIES",
+    "DATES",
+    "LANGUAGES",
+    "PUBLISHERS",
+    "TITLES",
     "UNKNOWN_LICENSE",
     "FrontMatter",
     "date_of",
@@ -31,6 +37,12 @@ __all__ = [
     "text_of",
 ]
 
+TITLES: Final = ("title", "name", "subject")
+CATEGORIES: Final = ("category", "section", "topic")
+PUBLISHERS: Final = ("publisher", "organization", "author")
+DATES: Final = ("updated", "last_updated", "modified", "date", "published", "created")
+ADDRESSES: Final = ("url", "source_url", "source", "link")
+LANGUAGES: Final = ("language", "lang")
 LARGEST: Final = 64 * 1024
 LONGEST: Final = 300
 """So much is read of what a document says in one line; a licence of that length is not the name of one."""
@@ -43,16 +55,13 @@ _ATTRIBUTE: Final = re.compile(
 )
 _DEEP_NAME: Final = re.compile(r"(?<![^\s.=])(?:[^\s.=]++[ \t]*+\.[ \t]*+){100}")
 _HTML_NAMES: Final = {
-    "author": "author",
-    "category": "category",
+    **{name: name for name in (*TITLES, *CATEGORIES, *PUBLISHERS, *DATES, *ADDRESSES, *LANGUAGES)},
     "article:section": "category",
-    "date": "date",
-    "dc.date": "date",
     "article:modified_time": "date",
     "article:published_time": "date",
+    "dc.date": "date",
     "dc.publisher": "publisher",
     "og:site_name": "publisher",
-    "publisher": "publisher",
     "og:title": "title",
     "og:url": "url",
 }
