@@ -38,9 +38,9 @@ def read_contents(file: File, limits: ReadLimits) -> Contents:
 
 
 def _contents(file: File, limits: ReadLimits) -> Contents:
-    if file.path.lower().endswith(SUFFIXES):
+    if suffix_of(file.path) in SUFFIXES:
         try:
-            return Contents([], graph_of_file(file))
+            return Contents([], graph_of_file(file, limits))
         except UnreadableSource as error:
             # JSON that is no graph is a document like any other; a table is none
             if error.reason != "unknown_kind" or suffix_of(file.path) not in DOCUMENT_SUFFIXES:

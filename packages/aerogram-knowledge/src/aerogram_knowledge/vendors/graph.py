@@ -12,15 +12,14 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from aerogram.content.jsontext import loads
-from aerogram.digest.limits import UnreadableSource
+from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.sources import encoding
 from aerogram.digest.terms import fold
 from aerogram.errors import ContractError
-from aerogram_knowledge.documents.document import Document, File
+from aerogram_knowledge.documents.document import Document, File, suffix_of
 from aerogram_knowledge.documents.front import in_lower_case, license_of
 from aerogram_knowledge.store import Graph
 
@@ -38,11 +37,10 @@ _NOT_A_GRAPH: Final = "it has no entities or relationships, and no other data is
 _NOT_A_LETTER: Final = re.compile(r"[^\w]+")
 
 
-def graph_of_file(file: File) -> Graph:
-    """The graph in a JSON or CSV file; `UnreadableSource` when there is none in it."""
-    text, _ = encoding.decode(file.content)
-    is_table = PurePosixPath(file.path).suffix.lower() == ".csv"
-    graph = _of_rows(_csv(text)) if is_table else _of_json(_json(text))
+def graph_of_file(file: File, limits: ReadLimits) -> Graph:
+    """The graph in a JSON or CSV file, packed or not; `UnreadableSource` when there is none in it."""
+    text, _ = encoding.decode(file.unpack(limits).content)
+    graph = _of_rows(_csv(text)) if suffix_of(file.path) == ".csv" else _of_json(_json(text))
     if not graph.entities and not graph.relationships:
         raise UnreadableSource("unknown_kind", _NOT_A_GRAPH)
     return graph
@@ -79,8 +77,11 @@ def _csv(text: str) -> list[dict[str, Any]]:
     except csv.Error:
         dialect = csv.excel
     try:
-        rows = csv.DictReader(io.StringIO(text), dialect=dialect, strict=True)
-        return [{str(name).strip().lower(): value for name, value in row.items() if name and value} for row in rows]
+        rows = csv.reader(io.StringIO(text), dialect=dialect, strict=True)
+        names = [name.strip() for name in next((row for row in rows if row), [])]
+        named = (zip(names, row, strict=False) for row in rows)
+        # several columns may have one name
+        return [in_lower_case(*({name: value} for name, value in row if name and value)) for row in named]
     except csv.Error as error:
         raise UnreadableSource("broken", f"it is not CSV: {error}") from error
 
@@ -93,13 +94,23 @@ def _of_json(said: Any) -> Graph:
     entities = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
     relationships = _relationships(said.get("relationships") or said.get("edges"))
     stated = license_of(in_lower_case(said))
-    every = {"license": stated} if stated else {}
-    return Graph([every | one for one in entities], [every | one for one in relationships])
+    return Graph(_under_license(stated, entities), _under_license(stated, relationships))
+
+
+def _under_license(stated: str | None, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records, each of which states a licence if the object that they stand in does."""
+    if stated is None:
+        return records
+    return [one if license_of(in_lower_case(one)) else one | {"license": stated} for one in records]
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> Graph:
-    linked = [row for row in rows if _first(row, _SOURCES) and _first(row, _TARGETS)]
-    named = [row for row in rows if row not in linked and _first(row, _NAMES)]
+    linked, named = [], []
+    for row in rows:
+        if _first(row, _SOURCES) and _first(row, _TARGETS):
+            linked.append(row)
+        elif _first(row, _NAMES):
+            named.append(row)
     return Graph(_entities(named, DEFAULT_TYPE), _relationships(linked))
 
 
