@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from gc import get_referents, is_tracked
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -61,6 +62,8 @@ _LIKELY_SHAPES: Final = (b"00000.0", b".00000000000")
 """One of these is in each of them."""
 _WRITTEN_OTHERWISE: Final = ('"', "\\", "\x7f")
 """What stands in a text where Python writes it in other words than JSON does."""
+_BLANKS: Final = b" \n\r\t"
+_PLAIN_KINDS: Final = frozenset((str, int, float))
 _UNSPACED: Final = re.compile(r"'[:,](?! )")
 _SINGLE_QUOTES: Final = bytes.maketrans(b'"', b"'")
 _WORDS: Final = {"None": "null", "True": "true", "False": "false"}
@@ -101,34 +104,56 @@ def read_data(texts: Sequence[str]) -> DataText | None:
 # JSON
 
 
-def _parse(text: str, zeros: bytes | None = None) -> Any:
+def _parse(text: str) -> Any:
     """The object or array that a text is; None for anything else, and where something in it would be lost."""
-    value = _load(text, zeros)
-    return None if value is None or _loses_something(text, value) else value
+    return _parse_with_digits(text)[0]
 
 
-def _load(text: str, zeros: bytes | None = None) -> Any:
-    """The object or array that a text is; None for anything else. `zeros` is the text with zeros for all digits."""
+def _parse_with_digits(text: str) -> tuple[Any, Mapping[str, str]]:
+    """As `_parse`, and the numbers that say more than a float holds."""
+    value = _load(text)
+    if value is None or _is_written_so(value, text):
+        return value, {}
+    zeros = text.encode().translate(ZEROS)
+    if LONG_DIGITS in zeros:
+        value = _load_all(text)
+    if value is None or _loses_something(text, value):
+        return None, {}
+    digits = _find_long_numbers(text, zeros)
+    return (None, {}) if digits is None else (value, digits)
+
+
+def _load(text: str) -> Any:
+    """The object or array that a text is, with floats for integers of more than 64 bits; None for anything else."""
     try:
-        zeros = _put_zeros(text) if zeros is None else zeros
-        value = _READER.decode(text) if LONG_DIGITS in zeros else orjson.loads(text)
-    except (ValueError, RecursionError):  # half a surrogate pair among them
+        value = orjson.loads(text)
+    except ValueError:  # half a surrogate pair among them
         return None
     return value if isinstance(value, (dict, list)) and value else None
 
 
-def _put_zeros(text: str) -> bytes:
-    return text.encode().translate(ZEROS)
+def _load_all(text: str) -> Any:
+    """As `_load`, with all digits of integers; it takes longer."""
+    try:
+        value = _READER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (dict, list)) and value else None
+
+
+def _is_written_so(value: Any, text: str) -> bool:
+    """Whether a text is the JSON of a value but for blanks, as it mostly is: then nothing of it is lost."""
+    try:
+        written = orjson.dumps(value)
+    except TypeError:  # too many levels
+        return False
+    said = text.encode()
+    return len(written) <= len(said) and written.translate(None, _BLANKS) == said.translate(None, _BLANKS)
 
 
 def _read_json(text: str) -> DataText | None:
-    try:
-        zeros = _put_zeros(text)
-    except UnicodeEncodeError:
-        return None
-    value = _parse(text, zeros)
-    digits = None if value is None else _find_long_numbers(text, zeros)
-    return None if digits is None else DataText(value, _json_writer(text), digits).exactly()
+    value, digits = _parse_with_digits(text)
+    return None if value is None else DataText(value, _json_writer(text), digits).exactly()
 
 
 def _loses_something(text: str, value: Any) -> bool:
@@ -211,7 +236,7 @@ def _read_lines(text: str) -> DataText | None:
         if not isinstance(row, dict):
             return None
         rows.append(row)
-    write, digits = _json_writer(lines[0], text), _find_long_numbers(text, _put_zeros(text))
+    write, digits = _json_writer(lines[0], text), _find_long_numbers(text, text.encode().translate(ZEROS))
     if digits is None:
         return None
     return DataText(rows, lambda shown: "\n".join(map(write, _as_list(shown))), digits).exactly()
@@ -223,7 +248,7 @@ def _read_blocks(texts: Sequence[str]) -> DataText | None:
     if not rows or not all(isinstance(row, dict) for row in rows):
         return None
     together = "\n".join(texts)
-    write, digits = _json_writer(*texts), _find_long_numbers(together, _put_zeros(together))
+    write, digits = _json_writer(*texts), _find_long_numbers(together, together.encode().translate(ZEROS))
     if digits is None:
         return None
     return DataText(rows, lambda shown: BETWEEN.join(map(write, _as_list(shown))), digits).exactly()
@@ -269,11 +294,12 @@ def read_python(text: str) -> DataText | None:
         return None
     said = text.strip()
     # the first is quick, and right where no text has a quote in it; a longer integer is seen to be another number
-    for put_in_json, zeros in ((_swap_quotes, b""), (_put_in_json, None)):
-        value = _load(put_in_json(said), zeros)
+    for put_in_json in (_swap_quotes, _put_in_json):
+        value = _load(put_in_json(said))
         if value is not None and (_is_written_alike(value, said) or repr(value) == said):
             return DataText(value, repr)
-    return None
+    value = _load_all(_put_in_json(said)) if LONG_DIGITS in said.encode(errors="replace").translate(ZEROS) else None
+    return DataText(value, repr) if value is not None and repr(value) == said else None
 
 
 def _swap_quotes(text: str) -> str:
@@ -295,9 +321,16 @@ def _is_written_alike(value: Any, said: str) -> bool:
         written = orjson.dumps(value)
     except TypeError:  # an integer of more than 64 bits
         return False
-    for word, name in _WORDS.items():
+    for word, name in () if _has_no_words(value) else _WORDS.items():
         written = written.replace(f":{name}".encode(), f":{word}".encode())
     return written.translate(_SINGLE_QUOTES, b" ") == said.encode().translate(None, b" ")
+
+
+def _has_no_words(value: Any) -> bool:
+    """Whether objects hold texts and numbers alone; to look for words among all letters takes longer."""
+    rows = value if isinstance(value, list) else [value]
+    are_flat = set(map(type, rows)) == {dict}
+    return are_flat and _PLAIN_KINDS.issuperset(map(type, chain.from_iterable(map(dict.values, rows))))
 
 
 def _put_in_json(text: str) -> str:
