@@ -52,7 +52,7 @@ from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import Rows, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, Shrinker, cuts_between, least_length, least_members, shrink
-from aerogram.shape.text import clip, find_entry_mark, page_end, reading_end
+from aerogram.shape.text import clip, count_lines, find_entry_mark, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = [
@@ -92,6 +92,9 @@ PAGES_BEFORE_END: Final = 3
 """Where a text has more of what is shown than so many times, the way to its end is told as well."""
 MANY_ROWS: Final = 2_000
 """The hash of more rows than these is taken while rows are priced."""
+WIDE: Final = 1_000
+SEAM: Final = 8
+"""In a budget as wide as this, so much may stay empty where two pieces of a text are counted one by one."""
 LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
 MOST_CUTS: Final = 6
@@ -652,7 +655,7 @@ class _Fitting:
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
-        lines, mark = text.count("\n") + (not text.endswith("\n")), find_entry_mark(text)
+        lines, mark = count_lines(text, len(text)), find_entry_mark(text)
         entries = text.count(mark) if mark is not None else 0
         # data that it spells may be in the archive under the same hash
         as_text = True if self.archive and Content.of_text(text).spells_json else None
@@ -666,13 +669,13 @@ class _Fitting:
             if mark is not None:
                 words += f" ({text.count(mark, 0, count)} of {entries} entries)"
             elif lines >= MANY_LINES:
-                words += f" ({len(text[:count].splitlines())} of {lines} lines)"
+                words += f" ({count_lines(text, count)} of {lines} lines)"
             place: dict[str, Any] = {"offset": count, "as_text": as_text}
             last = _round_down(count * 0.8) if count * PAGES_BEFORE_END < len(text) else 0
             end = f"; the end: offset=-{last}" if last else ""
             return self._say(changes, "partial", words, {}, end, keeps=self.archive, how="more", **place)
 
-        count = self._longest(len(text), lambda count: self.measure.dearest(dress(count)))
+        count = self._longest(text, lambda count: self.measure.dearest(dress(count)))
         count = page_end(text, count) if self.resume is not None else reading_end(text, count)
         if not count or self.mold.keeps_whole(text):
             return None
@@ -682,28 +685,51 @@ class _Fitting:
         is_in_room = not told or self.measure.dearest(outlined) <= self.budget
         return self._finish(outlined if is_in_room else plain)
 
-    def _longest(self, most: int, size: Callable[[int], int]) -> int:
+    def _longest(self, text: str, size: Callable[[int], int]) -> int:
         """How many characters of a text fit."""
-        low, high = 0, min(most, self.budget * LONGEST_TOKEN)
+        low, high = 0, min(len(text), self.budget * LONGEST_TOKEN)
         most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
-        frame = size(0)
-        guess = min(high, max(int((self.budget - frame) * 3.5), 1))
+        guess, frame = min(high, self.budget * 3), None
         tried = 0
         while low < high and (tried < 3 * ROUNDS or not low):  # what fits by a character only is found as well
             found = size(guess)
+            if not tried and self.resume is None and self.budget >= WIDE:
+                near = self._nearly_longest(text, guess, self.budget - SEAM - found)
+                if near:
+                    return near
+            if frame is None:  # what the words cost that stand around it, and those that are said in two channels
+                frame = max(found - self.measure.price(text[:guess]), 0)
             little = min(max(guess // 100, 8), most_given_up)
             left = int((self.budget - found) * guess / max(found - frame, 1))  # by what a character costs here
             if found <= self.budget:
                 low = guess
             else:
                 high = guess - 1
-            if low and (high - low <= little or (low == guess and left <= little // 2)):
+            if low and (high - low <= little or (low == guess and left <= little)):
                 break
             # a little before the end, so that the first try that fits is mostly the last one
             aim = guess + left - (little // 4 if tried < ROUNDS else 0)
             guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
             tried += 1
         return low
+
+    def _nearly_longest(self, text: str, measured: int, left: int) -> int:
+        """How many characters of a long text fit, where those that were `measured` leave so much; 0 where nobody knows.
+
+        Only what is added or taken away is counted: as JSON, which may be said to cost more than it does, and as it is.
+        """
+        price, start = self.measure.price, measured
+        length = measured / (self.budget - left) * 1.1  # of what costs one, about
+        if left < 0:
+            start = max(measured + int(left * length), 0)
+            left += int(price(text[start:measured]))
+        end = min(len(text), start + int(max(left, 0) * length))
+        for _ in range(3):
+            cost = price(dumps(text[start:end]).decode())
+            if cost <= left:
+                return end if left - cost <= self.budget * LOOSE else 0
+            end = start + int((end - start) * left / cost * 0.99)
+        return 0
 
     def _cut(
         self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: _Shown | None = None

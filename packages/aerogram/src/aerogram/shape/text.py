@@ -8,7 +8,7 @@ from typing import Final
 
 from aerogram.sanitize import FENCED
 
-__all__ = ["clip", "find_entry_mark", "page_end", "reading_end", "shown_before", "whole_characters"]
+__all__ = ["clip", "count_lines", "find_entry_mark", "page_end", "reading_end", "shown_before", "whole_characters"]
 
 ELLIPSIS: Final = "…"
 _COMBINING: Final = "\u0300"
@@ -38,6 +38,7 @@ _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
 LOOKED_AT: Final = 8_000
 FEWEST_ENTRIES: Final = 4
+_BLANK_LINES: Final = re.compile(r"\n\n+")
 _ENTRY: Final = re.compile(r"(?P<first>\S+)[^\n]*\n(?P<second>[^\W\d]\S*)")
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -126,18 +127,30 @@ def page_end(text: str, at: int) -> int:
     return heading.start() if heading and heading.start() else cut
 
 
+def count_lines(text: str, end: int) -> int:
+    """How many lines begin before a place in a text."""
+    return text.count("\n", 0, end - 1) + 1 if end else 0
+
+
 def find_entry_mark(text: str) -> str | None:
     """What stands once in each entry of a text that is made of them, blank lines between, such as a log of commits.
 
     Their first lines begin with the same word, numbers aside, and so do their second ones: by these they are counted.
     """
-    parts = [one.strip("\n") for one in text[:LOOKED_AT].split("\n\n")[1:-1]]
-    heads = [_ENTRY.match(one) for one in parts if one]
-    if len(heads) < FEWEST_ENTRIES or not all(heads):
+    first_end = _BLANK_LINES.search(text, 0, LOOKED_AT)
+    if first_end is None or _ENTRY.match(text, first_end.end(), LOOKED_AT) is None:  # of most texts this tells
         return None
-    marks = {(_DIGITS.sub("0", found["first"]), found["second"]) for found in heads if found is not None}
-    mark = f"\n{next(iter(marks))[1]}"
-    return mark if len(marks) == 1 and all(one.count(mark) == 1 for one in parts if one) else None
+    parts = [one.strip("\n") for one in text[:LOOKED_AT].split("\n\n")[1:-1]]
+    marks = set()
+    for found in map(_ENTRY.match, filter(None, parts)):
+        if found is None:
+            return None
+        marks.add((_DIGITS.sub("0", found["first"]), found["second"]))
+    if len(marks) != 1:
+        return None
+    mark = f"\n{marks.pop()[1]}"
+    counts = [one.count(mark) for one in parts if one]
+    return mark if len(counts) >= FEWEST_ENTRIES and set(counts) == {1} else None
 
 
 def shown_before(shown: str) -> int | None:
