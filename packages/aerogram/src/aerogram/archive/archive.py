@@ -240,9 +240,13 @@ class Archive:
             self._waiting[loop].append(put)
         else:  # nobody writes, so this one does, for all who come meanwhile
             self._waiting[loop] = [put]
-            writing = loop.create_task(self._write(self._waiting[loop]))
-            self._writes.add(writing)
-            writing.add_done_callback(self._writes.discard)
+            writing = self._write(self._waiting[loop])
+            if isinstance(self._store, MemoryStore):  # which answers at once, so that nobody can go away meanwhile
+                await writing
+            else:
+                task = loop.create_task(writing)
+                self._writes.add(task)
+                task.add_done_callback(self._writes.discard)
         # a caller that goes away gives up its receipts alone, and the write finishes without them
         return await put.receipts
 
