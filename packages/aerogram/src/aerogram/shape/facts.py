@@ -449,8 +449,11 @@ def _column_names(first: Any, cells: list[list[Any]]) -> list[str]:
 
 def _summaries(records: Records) -> Iterator[tuple[str, Any]]:
     """What there is to say of each member; where there are very many, of those that most records have."""
-    names = Counter(chain.from_iterable(records[:_LOOKED_AT]))
-    for name in names if len(names) <= _MOST_SUMMARISED else [name for name, _ in names.most_common(_MOST_SUMMARISED)]:
+    names = list(dict.fromkeys(chain.from_iterable(records[:_LOOKED_AT])))
+    if len(names) > _MOST_SUMMARISED:
+        often = Counter(chain.from_iterable(records[:_LOOKED_AT])).most_common(_MOST_SUMMARISED)
+        names = [name for name, _ in often]
+    for name in names:
         values = _values(records, name)
         is_name = is_identifier(name)
         counts = None if is_name and _are_distinct(values) else _counts(values)

@@ -69,7 +69,8 @@ class Ladder:
         few = list(self._rows[at : at + min(max(at, 1), MOST_AT_ONCE)])
         if self._show is not None:
             few = [self._show(row) for row in few]
-        lengths = [len(dumps(row)) + 1 for row in few]
-        share = self._price(dumps(few).decode()[1:-1] + ",") / sum(lengths)
+        written = [dumps(row) for row in few]
+        lengths = [len(one) + 1 for one in written]
+        share = self._price(b",".join((*written, b"")).decode()) / sum(lengths)
         self.shown += few
         self._costs += [self._costs[-1] + share * length for length in accumulate(lengths)]
