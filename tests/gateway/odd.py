@@ -16,6 +16,16 @@ UNREAD = {
     "deep": '{"content": [], "structuredContent": {"a": %s}}' % ("[" * 3000 + "]" * 3000),
 }
 """Results that cannot be read."""
+MISSHAPEN = {
+    "nothing": {"content": None},
+    "failed": {"content": None, "isError": True},
+    "word": {"content": "word"},
+    "object": {"content": {"type": "text", "text": "x"}},
+    "bare_items": {"content": ["a", {"type": "text"}]},
+    "text_5": {"content": [{"type": "text", "text": 5}]},
+    "untyped": {"content": [{"text": "x"}]},
+}
+"""Results whose content no client can read."""
 HALF = r'{"content": [{"type": "text", "text": "\ud83d\ude00 \\ud83d \ud83d"}]}'
 """One with a character, its name, and a half of it, as a text ends that was cut there."""
 ODD_TOOLS = [
@@ -78,7 +88,7 @@ NEWS = {
     "notifications/tasks": {"taskId": "t", "status": "completed", "result": {"content": [TEXT]}},
     "notifications/com.example/unknown": {"some": SECRET},
 }
-NAMES = [*UNREAD, *ERRORS, *RESULTS, "heard", "log", "tell", "speak", "half", *sys.argv[1:]]
+NAMES = [*UNREAD, *ERRORS, *RESULTS, *MISSHAPEN, "heard", "log", "tell", "speak", "half", *sys.argv[1:]]
 METHODS = []
 INFO = {"name": "odd", "version": "1"}
 CAPABILITIES = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "logging": {}}
@@ -103,7 +113,7 @@ def call(asked, name):
         for method, params in NEWS.items() if name == "speak" else ():
             write(method=method, params=params)
         said = json.dumps(METHODS) if name == "heard" else f"its own {name}"
-        write(id=asked, result=RESULTS.get(name, {"content": [{"type": "text", "text": said}]}))
+        write(id=asked, result=(RESULTS | MISSHAPEN).get(name, {"content": [{"type": "text", "text": said}]}))
 
 
 def list_tools(params):

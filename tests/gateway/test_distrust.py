@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gateway.odd import HANDLES, NEWS, ODD_TOOLS, RESULTS, SAYS, SECRET, UNREAD
+from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, RESULTS, SAYS, SECRET, UNREAD
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -104,6 +104,26 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     problem = result["_meta"]["dev.aerogram/problem"]
     assert result["isError"] and "cannot be read" in problem["message"] and "repeat" in problem["remediation"]
     assert problem["retry"] == "check"
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The same without redaction, where results are sent as their server wrote them."""
+    wire = Wire("", server=ODD)
+    wire.greet()
+    yield wire
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
+
+
+@pytest.mark.parametrize("name", MISSHAPEN)
+def test_content_that_no_client_can_read_is_told_as_data(plain, wire, name):
+    """It was carried out, so that nobody is told to have it done once more."""
+    for one in (plain, wire):
+        result = call(one, name)["result"]
+        (block,) = result["content"]
+        assert json.loads(block["text"]) == result["structuredContent"] == MISSHAPEN[name]
+        assert result.get("isError", False) == MISSHAPEN[name].get("isError", False)
 
 
 def test_a_tool_that_cannot_be_understood_is_listed_as_it_came(wire):

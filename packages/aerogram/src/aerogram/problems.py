@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from aerogram.codes import TABLE
 from aerogram.content.jsontext import pointer_of
@@ -23,6 +23,9 @@ from aerogram.reply import Problem, new_request_id
 from aerogram.sanitize import may_be_secret
 
 log = logging.getLogger("aerogram")
+
+LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
+"""The advice where nobody knows whether something was done, or it was and cannot be told."""
 
 MASK = "***"
 MOST_FAULTS = 5

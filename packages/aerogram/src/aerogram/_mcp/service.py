@@ -807,8 +807,9 @@ def _fits_as_spelled(own: dict[str, Any], data: Any, call: Call) -> bool:
     """Whether data fits as its framework spells it: it was measured as we write it, and that has no lines."""
     if call.budget is None or isinstance(data, str):
         return True
-    texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in own["content"]]
-    blocks = [{"type": "text", "text": text} for text in texts if text]
+    content = own["content"] if isinstance(own["content"], list) else ()  # of a server that nobody can change, anything
+    texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in content]
+    blocks = [{"type": "text", "text": text} for text in texts if isinstance(text, str)]
     return not any("\n" in block["text"] for block in blocks) or is_within({**own, "content": blocks}, call)
 
 

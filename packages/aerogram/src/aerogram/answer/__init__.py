@@ -58,7 +58,7 @@ from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.problems import problem_of
+from aerogram.problems import LOOK_FIRST, problem_of
 from aerogram.reply import (
     Ahead,
     Notice,
@@ -329,7 +329,7 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 def fail(call: Call, error: BaseException) -> ReplyDraft:
     """The finished reply to a call whose answer cannot be sent: it is not paged, and not fitted."""
-    draft = ReplyDraft(_failure(call, error))
+    draft = ReplyDraft(_failure_after(call, error))
     for step in (annotate, clean, complete, count):
         draft = step(call, draft)
     return draft
@@ -338,6 +338,14 @@ def fail(call: Call, error: BaseException) -> ReplyDraft:
 def _failure(call: Call, error: BaseException) -> Reply[Any]:
     problem = problem_of(error, request_id=call.request_id)
     return Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None))
+
+
+def _failure_after(call: Call, error: BaseException) -> Reply[Any]:
+    """The failure to give an answer that there is: whoever asked is not told to have it done once more."""
+    reply = _failure(call, error)
+    if isinstance(error, ReplyError) or reply.problem is None or reply.problem.code != "INTERNAL_ERROR":
+        return reply
+    return reply.replace(problem=replace(reply.problem, retry="check", remediation=LOOK_FIRST))
 
 
 # Before the handler, and around it
@@ -461,7 +469,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         said = None if kind is dict else _open_envelope(call, draft.reply.data)
         return draft if said is None else _normalize_reply(call, said)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
-        return ReplyDraft(_failure(call, error))
+        return ReplyDraft(_failure_after(call, error))
 
 
 def _open_envelope(call: Call, value: Any) -> Reply[Any] | None:

@@ -23,7 +23,8 @@ from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import logging_in
-from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, LOOK_FIRST, Loss
+from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, Loss
+from aerogram.problems import LOOK_FIRST
 
 __all__ = ["STREAM", "Address", "refusal_of"]
 

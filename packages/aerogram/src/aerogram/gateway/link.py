@@ -33,7 +33,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.eras import add_envelope, is_modern, read_schema
-from aerogram.gateway.process import LOOK_FIRST, Loss
+from aerogram.gateway.process import Loss
+from aerogram.problems import LOOK_FIRST
 
 __all__ = ["Client", "Link", "Listener", "Source"]
 

@@ -26,12 +26,12 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from aerogram.errors import ReplyError, Unavailable
+from aerogram.problems import LOOK_FIRST
 
-__all__ = ["ASK_FOR_LESS", "LARGEST", "LOOK_FIRST", "Command", "Lines", "Loss", "Oversize"]
+__all__ = ["ASK_FOR_LESS", "LARGEST", "Command", "Lines", "Loss", "Oversize"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
-LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
 ASK_FOR_LESS: Final = "Ask for less: fewer rows, a narrower filter, a part of it"
 _CHUNK: Final = 256 * 1024
 _GLIMPSE: Final = 512

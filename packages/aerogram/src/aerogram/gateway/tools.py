@@ -178,17 +178,19 @@ class Tools:
             result = await invoke(given)
             if not is_complete(result):
                 return _Unfinished(self.cleaner.clean_result("tools/call", result))
+            if "structuredContent" in result and "content" not in result:
+                result = {"content": [], **result}  # as the protocol has it
             result = self.cleaner.clean_besides(result)
             held.update(result)
             return self._outcome(result, profile)
 
         def write(*_: object) -> Message | None:
-            """The result as the server wrote it; one without blocks that could be made clean is data like any other."""
-            content = held.get("content")
-            is_readable = isinstance(content, list) and all(isinstance(one, dict) for one in content)
-            return dict(held) if held and (is_readable or not self.contract.sanitizers) else None
+            """The result as the server wrote it; one without blocks that a client could read is data like any other."""
+            return dict(held) if held and _is_readable(held.get("content")) else None
 
         sent = await self._serve(profile, arguments, caller, handler, write)
+        if held.get("isError") is True:
+            sent["isError"] = True
         return {**{name: value for name, value in held.items() if name not in _FITTED}, **sent}
 
     def remember(self, name: str, invoke: Invoke) -> Invoke:
@@ -237,3 +239,13 @@ class Tools:
             return made
         told = tell_result(Call(self.contract, operation=profile.name), known, is_boxed=profile.is_boxed)
         return sdk_blocks(known["content"]) if told is None else told.draft.reply
+
+
+def _is_readable(content: Any) -> bool:
+    """Whether a client can read the content of a result; of blocks of kinds that nobody here knows, it is the judge."""
+    return isinstance(content, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("type"), str)
+        and (one["type"] != "text" or isinstance(one.get("text"), str))
+        for one in content
+    )
