@@ -400,6 +400,11 @@ NAMES_ASKED = [
 ]
 
 
+KINDS = [*["application/json"] * 4, "text/plain", "", "application/octet-stream", "multipart/form-data; boundary=x"]
+BODIES = [*[None] * 6, "\xff\xfe", "", "{", "\x00" * 20, "--x\r\n\xff"]
+"""What is sent instead of JSON, a byte for each letter."""
+
+
 def request_case(chance):
     asked = {name: str(chance.choice(ODD))[:300] for name in chance.sample(NAMES_ASKED, chance.randrange(4))}
     headers = {
@@ -412,14 +417,18 @@ def request_case(chance):
         "asked": asked,
         "headers": headers,
         "body": odd_value(chance),
+        "kind": chance.choice(KINDS),
+        "bytes": chance.choice(BODIES),
     }
 
 
 def run_request(case, server):
     clean = {name: "".join(one for one in value if 32 <= ord(one) < 127) for name, value in case["headers"].items()}
-    body = dumps(case["body"]) if case["method"] in ("POST", "PUT", "PATCH") else b""
+    raw = case.get("bytes")
+    sent = dumps(case["body"]) if raw is None else raw.encode("latin-1")
+    body = sent if case["method"] in ("POST", "PUT", "PATCH") else b""
     if body:
-        clean["content-type"] = "application/json"
+        clean["content-type"] = case.get("kind", "application/json")
     answer = server.request(case["method"], case["path"], params=case["asked"], headers=clean, content=body)
     require(answer.status_code < 500 or answer.status_code == 503, f"{answer.status_code} {answer.text[:200]}")
     require("Traceback" not in answer.text, "a trace was sent")

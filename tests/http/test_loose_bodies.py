@@ -4,7 +4,9 @@ import math
 from typing import Annotated, Any
 
 import pytest
-from fastapi import Body, FastAPI, HTTPException, Request
+from fastapi import Body, FastAPI, File, HTTPException, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
@@ -148,6 +150,63 @@ def test_loose_body_is_answered_by_fastapi_as_one_that_is_not_json(serve):
     assert loose["type"] == broken["type"] == "json_invalid"
     assert loose["loc"] == ["body", LOOSE["NaN"].index(b"NaN")]
     assert loose["ctx"] == {"error": "NaN is not a JSON number"}
+
+
+BYTES = b"\xff\xfe{}"
+
+
+def upload_app() -> FastAPI:
+    app, inner = FastAPI(), FastAPI()
+
+    @app.post("/validated")
+    async def validated(item: Item) -> Item:
+        return item
+
+    @app.post("/file")
+    def take_file(file: Annotated[bytes, File(max_length=1)]) -> int:
+        return len(file)
+
+    inner.add_api_route("/validated", validated, methods=["POST"])
+    app.mount("/inner", inner)
+    return app
+
+
+@pytest.fixture(scope="module")
+def uploads(serve):
+    app = upload_app()
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    return serve(app)
+
+
+@pytest.mark.parametrize("path", ["/validated", "/inner/validated"])
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/octet-stream", "multipart/form-data", "image/png"])
+def test_bytes_that_are_no_text_are_the_caller_s_fault_in_either_shape(uploads, path, kind):
+    sent = {"content": BYTES, "headers": {"Content-Type": kind}}
+    legacy, current = (uploads.post(path + query, **sent) for query in ("", "?envelope=v2"))
+    assert (legacy.status_code, current.status_code) == (422, 422)
+    assert legacy.json()["detail"][0]["input"] == "\ufffd\ufffd{}"
+    assert read(current.content).problem.is_a("VALIDATION_ERROR")
+
+
+def test_a_file_that_is_refused_need_not_be_text(uploads):
+    for path in ("/file", "/file?envelope=v2"):
+        assert uploads.post(path, files={"file": ("a", BYTES)}).status_code == 422
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_the_handler_of_an_application_repeats_bytes_as_text(serve, is_plain):
+    app = upload_app()
+
+    def answer(request: Request, error: RequestValidationError):
+        return JSONResponse({"said": jsonable_encoder(error.errors())[0]["input"], "body": error.body}, 418)
+
+    async def answer_later(request: Request, error: RequestValidationError):
+        return answer(request, error)
+
+    app.add_exception_handler(RequestValidationError, answer if is_plain else answer_later)
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    response = serve(app).post("/validated", content=BYTES, headers={"Content-Type": "text/plain"})
+    assert (response.status_code, response.json()) == (418, dict.fromkeys(("said", "body"), "\ufffd\ufffd{}"))
 
 
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/geo+json"])

@@ -31,7 +31,7 @@ try:
     from fastapi.datastructures import DefaultPlaceholder
     from fastapi.dependencies.models import Dependant
     from fastapi.dependencies.utils import get_flat_params
-    from fastapi.exceptions import EndpointContext
+    from fastapi.exceptions import EndpointContext, RequestValidationError
     from fastapi.responses import JSONResponse
     from fastapi.routing import (
         APIRoute,
@@ -42,6 +42,7 @@ try:
         serialize_response,
     )
     from fastapi.utils import create_model_field, is_body_allowed_for_status_code
+    from starlette.applications import Starlette
     from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, compile_path
 except ImportError:
     raise MissingExtra("fastapi", "fastapi") from None
@@ -88,7 +89,7 @@ def install(
     """
     insist_on("fastapi", app)
     made = contract or Contract()
-    installed = surround(app, made, versions, principal, entries_of, content, _add_content)
+    installed = surround(app, made, versions, principal, entries_of, content, _add_content, _make_faults_writable)
     describe = app.openapi
     known: dict[int, tuple[Any, dict[str, Any]]] = {}
 
@@ -196,6 +197,32 @@ def _headers_read(dependant: Dependant) -> Iterator[str]:
         yield scheme.name if place == "header" else _COOKIES  # type: ignore[union-attr]
     for inner in dependant.dependencies:
         yield from _headers_read(inner)
+
+
+def _make_faults_writable(app: Starlette) -> None:
+    """Have whoever answers for input that is not valid find nothing in it that cannot be repeated.
+
+    What is not sent as JSON is validated as bytes, and these need not be text.
+    """
+    handler: Any = app.exception_handlers.get(RequestValidationError)
+    if handler is None:
+        return
+
+    def clean(error: RequestValidationError) -> RequestValidationError:
+        for one in error.errors():
+            if isinstance(one.get("input"), bytes):
+                one["input"] = one["input"].decode("utf-8", "replace")
+        if isinstance(error.body, bytes):
+            error.body = error.body.decode("utf-8", "replace")
+        return error
+
+    async def answer_later(request: Request, error: RequestValidationError) -> Any:
+        return await handler(request, clean(error))
+
+    def answer(request: Request, error: RequestValidationError) -> Any:
+        return handler(request, clean(error))
+
+    app.exception_handlers[RequestValidationError] = answer_later if is_async(handler) else answer
 
 
 # handlers

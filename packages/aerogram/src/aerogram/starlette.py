@@ -119,8 +119,9 @@ def surround(
     entries: Entries,
     content: str | None,
     add_content: Callable[[Any, str], None],
+    prepare: Callable[[Any], None] = lambda _: None,
 ) -> Installation:
-    """Put the layer around an application when it starts, and hook its handlers."""
+    """Put the layer around an application when it starts, hook its handlers, and prepare it and those inside of it."""
     if _has_layer(app):
         raise InvalidReply("this application has Aerogram already: install it once")
     if app.middleware_stack is not None:
@@ -149,6 +150,7 @@ def surround(
         installed.check_names()
         for part in (app, *_applications_in(app.routes)):
             part.exception_handlers.setdefault(ReplyError, _answer_declared)
+            prepare(part)
         inside = build()
         if service.clean is not None:
             inside = SanitizingMiddleware(inside, service.clean, contract.forms.max_bytes)
