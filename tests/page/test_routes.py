@@ -69,8 +69,9 @@ def test_the_contents_name_what_filters_and_vendors_there_are(http):
     assert told["total_files"] == len(told["files"]) > 10
 
 
-@pytest.mark.parametrize("what", POSTS)
+@pytest.mark.parametrize("what", [*POSTS, "context", "contents", "errors", "live", "calls/1"])
 def test_pages_of_other_origins_may_ask_nothing(http, what):
+    method, body = ("POST", {"json": {"source": SEARCH}}) if what in POSTS else ("GET", {})
     for headers in (
         {"origin": "http://evil.example"},
         {"origin": "http://localhost:1"},
@@ -78,7 +79,7 @@ def test_pages_of_other_origins_may_ask_nothing(http, what):
         {"sec-fetch-site": "same-site"},
         {"origin": "null"},
     ):
-        answer = http.post(f"/page/api/{what}", json={"source": SEARCH}, headers=headers)
+        answer = http.request(method, f"/page/api/{what}", headers=headers, **body)
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
 
 

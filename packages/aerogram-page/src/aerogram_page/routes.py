@@ -103,7 +103,8 @@ def page_routes(host: Host) -> list[Route]:
         ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.recover),
     ]
     return [
-        Route(path, _Endpoint(handler), methods=[method], include_in_schema=False) for method, path, handler in table
+        Route(path, _Endpoint(handler, is_own=path.startswith(API)), methods=[method], include_in_schema=False)
+        for method, path, handler in table
     ]
 
 
@@ -118,15 +119,16 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 class _Endpoint:
-    """A handler as an application: whatever it raises is answered in shape."""
+    """A handler as an application: whatever it raises is answered in shape; what `is_own` only the page may ask."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, *, is_own: bool) -> None:
         self._handler = handler
+        self._is_own = is_own
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         try:
-            if request.method == "POST":
+            if self._is_own:
                 _require_own_page(request)
             response = await self._handler(request)
         except ClientDisconnect:
