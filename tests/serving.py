@@ -58,11 +58,21 @@ def _index_of_samples() -> Path:
 
 @contextmanager
 def serving(
-    index: Path, *arguments: str, documents: Path | None = SAMPLES, program: Sequence[str] = PROGRAM[1:]
+    index: Path,
+    *arguments: str,
+    documents: Path | None = SAMPLES,
+    program: Sequence[str] = PROGRAM[1:],
+    stderr: int = subprocess.DEVNULL,
 ) -> Iterator[Served]:
     """A server over HTTP, as soon as it says that it is ready; `program` is what Python is told to run."""
     line = [*command(index, documents=documents, program=()), "--port", "0", *arguments]
-    where = {"stdout": subprocess.PIPE, "text": True, "cwd": index.parent, "env": clean_environment(index)}
+    where = {
+        "stdout": subprocess.PIPE,
+        "stderr": stderr,
+        "text": True,
+        "cwd": index.parent,
+        "env": clean_environment(index),
+    }
     if documents == SAMPLES and not index.exists():
         shutil.copytree(_index_of_samples(), index)
     process = start_program(line, program=program, **where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import signal
 import subprocess
 import threading
 from contextlib import contextmanager
@@ -246,3 +247,18 @@ def test_a_wait_until_a_date_is_told_in_seconds():
     assert 60 < refusal_of(429, {"retry-after": later}).retry_after <= 90
     assert refusal_of(429, {"retry-after": "7"}).retry_after == 7
     assert refusal_of(429, {"retry-after": "9" * 400}).retry_after is None
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_gateway_that_is_told_to_end_says_what_its_calls_came_to(kind):
+    async def call(url):
+        async with silent(url, Person()) as client:
+            await client.call_tool("heard", {})
+
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
+    with subprocess.Popen(words, text=True, stderr=subprocess.PIPE) as process:
+        url = next(line for line in process.stderr if "http://" in line).split()[-1]
+        asyncio.run(call(url))
+        process.send_signal(kind)
+        assert process.stderr.read().splitlines()[-1].startswith("aerogram: 1 call, ")
+        assert process.wait(20) == 0

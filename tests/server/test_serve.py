@@ -1,10 +1,13 @@
 """Serving: the first run, the next one, the end, and what goes wrong in between; all with real processes."""
 
+import fcntl
 import json
 import shlex
 import signal
 import socket
+import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from urllib.parse import urlsplit
@@ -293,3 +296,21 @@ async def test_callers_with_keys_have_limits_and_archives_of_their_own(documents
         async with httpx.AsyncClient(base_url=server.address, timeout=60) as stranger:
             refused = await stranger.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         assert (refused.status_code, refused.headers["Content-Type"]) == (401, "application/problem+json")
+
+
+def test_a_thread_that_is_stuck_does_not_keep_the_server_from_ending(tmp_path):
+    """Its request is told to come back, and nothing of it is kept."""
+    digest = {"source_file": "security/passkeys.md", "query": "When is a passkey asked for?"}
+    with serving(tmp_path / "index", "--grace", "1", stderr=subprocess.PIPE) as server:
+        (tmp_path / "index" / "archive").mkdir(exist_ok=True)
+        with (tmp_path / "index" / "archive" / ".lock").open("w") as lock, ThreadPoolExecutor(1) as asking:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever writes to the archive waits for it in a thread
+            asked = asking.submit(httpx.get, f"{server.address}/v1/digests", params=digest, timeout=60)
+            with pytest.raises(TimeoutError):
+                asked.result(1)
+            server.process.terminate()
+            assert asked.result(30).status_code == 503
+            assert server.process.wait(30) == 0
+        with server.process.stderr as said:
+            assert "a thread is still at work" in said.read()
+    assert not any((tmp_path / "index" / "archive" / "aerogram_archive").iterdir())

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aerogram.cli.interrupt import end_at_once
 from aerogram.cli.terminal import note, write_text
 from aerogram.errors import require
 from aerogram_knowledge.cli.hosting import LIBRARIES, register_operation, with_settings
@@ -55,7 +56,7 @@ def serve(
     from aerogram_knowledge.server.serve import welcome
 
     if settings.transport == "stdio":
-        run(settings, told=lambda done: note(f"{done.files + done.unchanged} files are ready"))
+        run(settings, told=lambda done: note(f"{done.files + done.unchanged} files are ready"), leave=end_at_once)
         return
     with contextlib.ExitStack() as bar:
 
@@ -70,7 +71,7 @@ def serve(
         def ready(address: str, question: str) -> None:
             write_text(welcome(address, question, owner_token() if needs_keys(settings) else None))
 
-        run(settings, begin=begin, told=show_summary, ready=ready)
+        run(settings, begin=begin, told=show_summary, ready=ready, leave=end_at_once)
 
 
 def _load_libraries(settings: Settings) -> None:

@@ -16,7 +16,7 @@ import random
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -28,7 +28,7 @@ from aerogram.archive import Archive
 from aerogram.cursor import CursorKeys
 from aerogram.errors import Conflict, MissingExtra, NotFound
 from aerogram.serving.gate import refuse_exposure
-from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
+from aerogram.serving.listener import answer_on, leave_in_time, listening, make_server, run_to_the_end, signals
 from aerogram_knowledge.access.keys import Keys
 from aerogram_knowledge.hosting.addresses import is_url, without_secrets
 from aerogram_knowledge.hosting.client_files import KEY_VARIABLE
@@ -97,15 +97,22 @@ PAUSE: Final = 5.0
 Begin = Callable[[], Progress]
 Told = Callable[[IngestResult], None]
 Ready = Callable[[str, str], None]
+Leave = Callable[[], object]
 
 
 def serve(
-    settings: Settings, *, begin: Begin | None = None, told: Told | None = None, ready: Ready | None = None
+    settings: Settings,
+    *,
+    begin: Begin | None = None,
+    told: Told | None = None,
+    ready: Ready | None = None,
+    leave: Leave | None = None,
 ) -> None:
     """Serve until the process is told to end.
 
     `begin` is called when nothing stands in the way and the reading begins, and gives who hears of its progress;
-    `told` hears what it came to, `ready` the address and a question that has an answer.
+    `told` hears what it came to, `ready` the address and a question that has an answer. `leave` ends the process if
+    a thread keeps it from ending: one that is busy with a request cannot be stopped.
     """
     require_documents(settings)
     if settings.transport == "stdio":
@@ -113,7 +120,7 @@ def serve(
         fleet = SharedParts(settings)
         with open_library(settings, fleet.clock) as library:
             refuse_others(library.knowledge, settings)
-            _serve_stdio(library, settings, fleet, told)
+            _serve_stdio(library, settings, fleet, told, leave)
         return
     if not settings.has_shared_keys:
         refuse_exposure(settings, open_keys(settings))
@@ -125,7 +132,7 @@ def serve(
             keys = open_keys(settings, library.knowledge.store, fleet.clock)
             refuse_exposure(settings, keys)
             _update(library, settings.documents, told, None if begin is None else begin())
-            _serve_http(library, settings, keys, fleet, listener, ready)
+            _serve_http(library, settings, keys, fleet, listener, ready, leave)
 
 
 def _update(library: Library, documents: tuple[Path, ...], told: Told | None, progress: Progress | None = None) -> None:
@@ -204,7 +211,13 @@ def refuse_others(knowledge: Knowledge, settings: Settings) -> None:
 
 
 def _serve_http(
-    library: Library, settings: Settings, keys: Keys, fleet: SharedParts, listener: socket.socket, ready: Ready | None
+    library: Library,
+    settings: Settings,
+    keys: Keys,
+    fleet: SharedParts,
+    listener: socket.socket,
+    ready: Ready | None,
+    leave: Leave | None,
 ) -> None:
     app = build_app(library, build_contract(library, settings, keys, fleet), settings, keys, fleet)
     server = make_server(app, settings)
@@ -219,8 +232,17 @@ def _serve_http(
             ready(address, library.suggestion())  # whoever connects now waits in the queue of the socket
 
     with fleet.metrics.reporting(), _following(library, settings):
-        run_to_the_end(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys, announce))
+        _run(_answer_and_keep_up(server, listener, fleet, settings.drain, library.cursors._keys, announce), leave)
     log.info("the server has ended")
+
+
+def _run(work: Coroutine[Any, Any, None], leave: Leave | None) -> None:
+    """Run to the end, and from there on out of the process."""
+    left = run_to_the_end(work)
+    if left:
+        log.warning("%d requests wait for threads that are still at work, and are not waited for", len(left))
+    if leave is not None:
+        leave_in_time(leave)
 
 
 def _url_host(host: str) -> str:
@@ -266,7 +288,9 @@ async def _answer(
 # standard streams
 
 
-def _serve_stdio(library: Library, settings: Settings, fleet: SharedParts, told: Told | None) -> None:
+def _serve_stdio(
+    library: Library, settings: Settings, fleet: SharedParts, told: Told | None, leave: Leave | None
+) -> None:
     from aerogram_knowledge.server.tools import build_tools
 
     keys = open_keys(settings, library.knowledge.store, fleet.clock)
@@ -275,7 +299,7 @@ def _serve_stdio(library: Library, settings: Settings, fleet: SharedParts, told:
     reading.start()
     reading.join(PATIENCE)
     with _following(library, settings):
-        run_to_the_end(_talk(tools))
+        _run(_talk(tools), leave)
 
 
 def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> None:

@@ -173,7 +173,7 @@ def _run_port(servers: Mapping[str, Settings], host: str, port: int, *, is_quiet
     paths = [f"/{name}/mcp" if name else "/mcp" for name in servers]
     found = zip(servers.values(), tools, strict=True)
     relays = {path: _relay(*one, report, shares=True) for path, one in zip(paths, found, strict=True)}
-    asyncio.run(serve_port(relays, report, host, port, page))
+    asyncio.run(serve_port(relays, report, host, port, end_at_once, page))
 
 
 def _tools(settings: Iterable[Settings]) -> list[Tools]:

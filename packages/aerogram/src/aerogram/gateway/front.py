@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
@@ -73,9 +74,7 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
     wakes it.
     """
     end = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(kind, end.set)
+    _on_signals(end.set)
     async with relay.running(), _showing(page, report):
         serving = asyncio.ensure_future(_serve(make_server(relay), relay))
         wanted = asyncio.ensure_future(end.wait())
@@ -91,12 +90,23 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
         leave()
 
 
-async def serve_port(
-    relays: Mapping[str, Relay], report: Report, host: str, port: int, page: Page | None = None
-) -> None:
-    """Serve clients over HTTP until a signal wants the end, each relay at its path.
+def _on_signals(end: Callable[[], object]) -> None:
+    loop = asyncio.get_running_loop()
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(kind, end)
 
-    Host and Origin have to be of this machine.
+
+async def serve_port(
+    relays: Mapping[str, Relay],
+    report: Report,
+    host: str,
+    port: int,
+    leave: Callable[[], object],
+    page: Page | None = None,
+) -> None:
+    """Serve clients over HTTP until a signal wants the end, each relay at its path; a second one does not wait.
+
+    Host and Origin have to be of this machine. `leave` has to end the process, whatever its threads still wait for.
     """
     import uvicorn
     from starlette.applications import Starlette
@@ -123,9 +133,18 @@ async def serve_port(
         shown = f"[{host}]" if ":" in host else host
         for path in relays:
             report.note(f"listening on http://{shown}:{listener.getsockname()[1]}{path}")
+        server = uvicorn.Server(settings)
+        server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
+
+        def end() -> None:
+            server.force_exit = server.should_exit
+            server.should_exit = True
+
         async with _showing(page, report):
-            await uvicorn.Server(settings).serve([listener])
+            _on_signals(end)
+            await server.serve([listener])
     report.end()
+    leave()
 
 
 async def _serve(server: Server[Any], relay: Relay) -> None:

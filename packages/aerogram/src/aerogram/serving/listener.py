@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from aerogram.errors import AerogramError
@@ -15,11 +17,15 @@ from aerogram.errors import AerogramError
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["Bounds", "PortTaken", "answer_on", "listening", "make_server", "run_to_the_end", "signals"]
+__all__ = ["Bounds", "PortTaken", "answer_on", "leave_in_time", "listening", "make_server", "run_to_the_end", "signals"]
 
 KEPT_OPEN: Final = 65
 """Seconds that an idle connection is kept; longer than clients keep theirs, so that it is they who close it."""
+LAST: Final = 3.0
+"""Seconds that tasks and threads have once everything was answered."""
 _WAITING: Final = 2048
+
+log = logging.getLogger("aerogram.server")
 
 
 class PortTaken(AerogramError):
@@ -85,12 +91,50 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
     )
 
 
-def run_to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine; one that an interrupt keeps from beginning ends without complaint."""
+def run_to_the_end(work: Coroutine[Any, Any, None]) -> Sequence[asyncio.Task[Any]]:
+    """Run a coroutine; one that an interrupt keeps from beginning ends without complaint.
+
+    Gives what was left of other tasks: one that waits for a thread cannot be ended before that, and is not waited for
+    without end. `leave_in_time` sees to such threads.
+    """
+    loop = asyncio.new_event_loop()
     try:
-        asyncio.run(work)
+        asyncio.set_event_loop(loop)
+        loop.run_until_complete(work)
     finally:
         work.close()
+        left = _wind_up(loop)
+    return left
+
+
+def _wind_up(loop: asyncio.AbstractEventLoop) -> Sequence[asyncio.Task[Any]]:
+    """Cancel the other tasks of a loop, and close it; those that do not end for a while are left."""
+    tasks = asyncio.all_tasks(loop)
+    try:
+        for one in tasks:
+            one.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=LAST))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+    return [one for one in tasks if not one.done()]
+
+
+def leave_in_time(leave: Callable[[], object]) -> None:
+    """Have the process end although a thread does not: `leave` is called if it is still there after a while.
+
+    A thread cannot be stopped, and a process waits for its threads; nobody waits for their answers any more.
+    """
+
+    def end() -> None:
+        log.warning("a thread is still at work that nobody waits for: the process ends without it")
+        leave()
+
+    timer = threading.Timer(LAST, end)
+    timer.daemon = True
+    timer.start()
 
 
 async def answer_on(server: uvicorn.Server, listener: socket.socket) -> None:
