@@ -11,6 +11,7 @@ import datetime as dt
 import decimal
 import itertools
 import json
+import re
 import uuid
 from dataclasses import dataclass
 
@@ -29,6 +30,9 @@ from aerogram.digest.sources import read as read_document
 from aerogram.errors import AerogramError, InvalidCursor, ReplyError
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
 from aerogram.sanitize import Redaction, sanitize
+from aerogram.tokens import best_counter
+from aerogram_knowledge.documents.chunks import chunks_of
+from aerogram_knowledge.documents.document import File, read_file
 
 ODD = [
     None,
@@ -332,6 +336,7 @@ def run_handle(case):
 
 # Documents
 
+WORD = re.compile(r"[^\W_]+")
 DOCUMENTS = {
     "a.md": "---\ntitle: One\nlicense: MIT\n---\n# One\n\nWords and *more* words.\n\n## Two\n\n- a\n- b\n",
     "a.html": "<html><head><title>T</title></head><body><h1>One</h1><p>Words &amp; more.</p><!-- x --></body></html>",
@@ -341,7 +346,27 @@ DOCUMENTS = {
 }
 
 
+TAGS = [
+    *("h1", "h2", "h3", "h4", "p", "div", "aside", "article", "section", "nav", "details"),
+    *("table", "tr", "td", "dl", "dt", "dd", "pre", "ul", "li", "a", "blockquote"),
+]
+MARKS = ["# ", "## ", "- ", "> ", "| ", "```", "~~~", "---\n", "===\n", "", "", ".. _a:\n"]
+
+
+def soup_case(chance):
+    """A document whose tags or marks stand anywhere, and each of whose words is there once."""
+    name = chance.choice(["a.html", "a.html", "a.md", "a.rst", "a.txt"])
+    parts = []
+    for number in range(chance.randrange(2, 16)):
+        words = " ".join(f"w{number}x{n}" for n in range(chance.choice([0, 1, 2, 3, 60])))
+        mark = f"<{chance.choice(['', '', '/'])}{chance.choice(TAGS)}>" if name == "a.html" else chance.choice(MARKS)
+        parts.append(mark + words + chance.choice(["", ". ", "\n", "\n\n", "\n---\n", "\n```\n"]))
+    return {"name": name, "text": "".join(parts)}
+
+
 def document_case(chance):
+    if chance.random() < 0.4:
+        return soup_case(chance)
     name = chance.choice(sorted(DOCUMENTS))
     text = DOCUMENTS[name]
     for _ in range(chance.randrange(1, 8)):
@@ -360,6 +385,12 @@ def run_document(case):
     except (AerogramError, ValueError):
         return
     require(len(found.text) <= 20 * len(case["text"]) + 1_000, "a document grew")
+    if not case["name"].endswith((".pdf", ".jsonl")):
+        content = case["text"].encode()
+        (document,) = read_file(File(case["name"], len(content), 0, content))
+        held = "\n".join(f"{one.header}\n{one.text}" for one in chunks_of(document, best_counter()))
+        lost = set(WORD.findall(document.source.text)) - set(WORD.findall(held))
+        require(not lost, f"words in no chunk: {sorted(lost)[:5]}")
 
 
 # A server

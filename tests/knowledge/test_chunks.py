@@ -78,10 +78,26 @@ def test_the_fences_of_code_are_in_the_passage_of_the_sample():
         ("<label>first words<option>\n~~~\nsecond words here <option>", "a.html", "second words here"),
         ("````python\n" * 3, "a.md", "python"),
         ("``` some words\nand code", "a.txt", "some words"),
+        ("First\n```\n\n``` some words\n\nand more\n", "a.rst", "some words"),
     ],
 )
 def test_words_beside_what_looks_like_a_fence_are_found(text, name, words):
     assert any(words in one.text for one in cut(text, name))
+
+
+def test_what_stands_in_longer_fences_is_no_fence():
+    code = "````\n```\nno heading\n===\n````"
+    assert named(f"# Duty\n\n{code}\n\n## Rota\n\nNobody.\n") == [("Duty", code), ("Duty > Rota", "Nobody.")]
+
+
+def test_a_heading_above_nothing_but_a_fence_is_found():
+    assert "Rota" in named("# Duty\n\nCall.\n\n## Rota\n\n```\n")[-1][0]
+
+
+@pytest.mark.parametrize("element", ["article", "section", "aside"])
+def test_a_heading_alone_in_its_element_is_found(element):
+    found = cut(f"<{element}><h1>Tariff</h1></{element}><aside><h3>Note</h3><p>See the annex.</p></aside>", "a.html")
+    assert [(one.header, one.text) for one in found] == [("Note", "Tariff\n\nNote\n\nSee the annex.")]
 
 
 def test_code_at_the_end_of_a_section_keeps_its_last_fence():
@@ -129,6 +145,11 @@ ELEMENTS = st.one_of(
         lambda made: "<{0}>{1}</{0}>".format(*made)
     ),
     RUNS,
+    # tags that nobody has closed or opened, too
+    st.tuples(
+        st.sampled_from(["", "/"]),
+        st.sampled_from(["h1", "h3", "h4", "article", "aside", "details", "div", "nav", "section", "table", "dt"]),
+    ).map(lambda made: f"<{made[0]}{made[1]}>"),
 )
 DOCUMENTS = st.one_of(
     st.tuples(st.just("a.md"), st.lists(BLOCKS, max_size=8).map("\n\n".join)),

@@ -8,6 +8,7 @@ header of one.
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ LONGEST_SENTENCE: Final = 800
 CHARACTERS_PER_TOKEN: Final = 2.5
 SHORT: Final = 0.25
 """A last chunk below this share of the limit is evened out with the one before it."""
+_WORD: Final = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,20 @@ def _pieces(text: str, blocks: list[Span], longest: int, most: int, counter: Cou
         lines = list(_take_before(end, sentences, text))
         spans += [(start, end)] if is_small else _with_fences(text, (start, end), lines, longest)
     spans += sentences
+    spans = list(_fill_gaps(text, spans, longest)) or [(0, len(text))]
     return spans, [counter.count(text[start:end]) for start, end in spans]
+
+
+def _fill_gaps(text: str, spans: list[Span], longest: int) -> Iterator[Span]:
+    """The spans of a section, and what has words between them: a line may look like a fence and be none."""
+    done = 0
+    for start, end in (*spans, (len(text), len(text))):
+        if _WORD.search(text, done, start):
+            first = start - len(text[done:start].lstrip())
+            yield from _cut(text, (first, first + len(text[first:start].rstrip())), longest)
+        if start < end:
+            yield start, end
+        done = end
 
 
 def _take_before(place: int, spans: deque[Span], text: str) -> Iterator[Span]:

@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from aerogram.digest.sentences import blocks_of
 from aerogram.digest.sources import html
 from aerogram.digest.text import normalise, page_spans
 
@@ -25,7 +26,6 @@ TRAIL: Final = " > "
 
 _ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 _SETEXT: Final = re.compile(r"^([^\n#>|`\s-][^\n]{0,159})\n(=+|-{3,})$", re.MULTILINE)
-_FENCE: Final = re.compile(r"^[ \t]*(?:```[^`\n]*|~~~[^\n]*)$", re.MULTILINE)
 _RST: Final = re.compile(
     # the names by which other pages refer to a heading stand above it
     r"^((?:\.\. _[^\n]{1,160}:\n{1,2}){0,4}+(\S[^\n]{0,159}))\n([=\-`:'\"~^_*+#<>.])\3{2,}$",
@@ -102,7 +102,7 @@ def _spans(text: str, headings: Iterable[Heading]) -> Iterator[tuple[Section, bo
         stop = len(text) if heading is None else heading.start
         ends = sorted({one.reach for one in trail if one.reach < stop})
         for end in (*ends, stop):
-            is_done = end < stop or heading is None or not trail or heading.level <= trail[-1].level
+            is_done = heading is None or not trail or heading.level <= trail[-1].level or trail[-1].reach <= end
             for section, is_stub in _section(text, start, end, trail, is_done=is_done):
                 # the headings above one without a body that nothing else is below are without a body too
                 first = next((one.place[0] for one in trail if one not in told), section.start)
@@ -151,7 +151,7 @@ def _join_stubs(text: str, found: Iterable[tuple[Section, bool]]) -> list[Sectio
 
 
 def _marked_blocks(text: str) -> list[Span]:
-    code = code_spans(text)
+    code = _code_spans(text)
     starts = [start for start, _ in code]
     tables = [(one.start(), one.start() + len(one[0].rstrip())) for one in _TABLE.finditer(text)]
     return [
@@ -166,7 +166,7 @@ def _markdown(text: str) -> list[Heading]:
         Heading(*one.span(), 1 if one[2][0] == "=" else 2, _plain(one[1]), one.span(1))
         for one in _SETEXT.finditer(text)
     ]
-    return list(_outside(code_spans(text), sorted(one for one in found if one.words)))
+    return list(_outside(_code_spans(text), sorted(one for one in found if one.words)))
 
 
 def _outside(blocks: Iterable[Span], headings: Iterable[Heading]) -> Iterator[Heading]:
@@ -180,11 +180,9 @@ def _outside(blocks: Iterable[Span], headings: Iterable[Heading]) -> Iterator[He
             yield heading
 
 
-def code_spans(text: str) -> list[Span]:
+def _code_spans(text: str) -> list[Span]:
     """Where blocks of code stand, with their first and last lines, the fences."""
-    marks = [one.span() for one in _FENCE.finditer(text)]
-    ends = [*(end for _, end in marks[1::2]), len(text.rstrip())]
-    return [(start, end) for (start, _), end in zip(marks[::2], ends, strict=False)]
+    return [(one.start, one.start + len(text[one.start : one.end].rstrip())) for one in blocks_of(text)]
 
 
 def _rst(text: str) -> list[Heading]:
