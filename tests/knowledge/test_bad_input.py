@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import resource
 import shutil
@@ -276,3 +278,28 @@ def test_a_full_disk_leaves_the_index_as_it_was(write, index, tmp_path):
     assert index.search("access token", page_size=50).data == before
     assert index.ingest(folder).added == 4
     assert index.check().is_sound
+
+
+def test_a_nul_in_the_name_of_a_record_stops_nothing(write, index):
+    lines = [{"id": "a\0b", "text": "One gnu."}, {"id": "a\0b", "text": "Two gnus."}, {"slug": "\0", "text": "No gnu."}]
+    done = index.ingest(write({"j.jsonl": "\n".join(map(json.dumps, lines)), "good.md": "# Good\n\nA zebra.\n"}))
+    assert (done.added, done.problems) == (2, {})
+    assert "j.jsonl#a\ufffdb" in index.documents() and index.text("j.jsonl#a\ufffdb") == "One gnu."
+    assert index.ingest().unchanged == 2
+
+
+@pytest.mark.parametrize("word", ["\0", "a\0b", "gnu\0"])
+def test_a_nul_in_a_question_is_the_callers_mistake_or_nothing_at_all(small, word):
+    asked = [
+        lambda: small.search(word),
+        lambda: small.search("apples", filters={"path": word}),
+        lambda: small.search("apples", filters={"license": word}),
+        lambda: small.vendor(word),
+        lambda: small.text(word),
+        lambda: asyncio.run(small.digest(word, "apples")),
+    ]
+    for ask in asked:
+        try:
+            ask()
+        except (NotFound, ValidationFailed):
+            pass

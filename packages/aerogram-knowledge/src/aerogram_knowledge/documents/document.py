@@ -280,6 +280,7 @@ def text_of_record(record: Any) -> str | None:
 def _name(record: Any, number: int, seen: set[str]) -> str:
     """What a record is called below its file: by its own id if that is one of a kind, else by its line."""
     own = text_of(record, *_NAMES) if isinstance(record, dict) else None
+    own = own and own.replace("\0", "\ufffd")  # which no database takes, and which no caller could send back
     name = own if own and own not in seen else str(number)
     while name in seen:
         name += "'"

@@ -17,6 +17,7 @@ from aerogram.reply import utc_timestamp
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity
 from aerogram_knowledge.store.postgres import postings
+from aerogram_knowledge.store.postgres.pool import writable
 from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of
 
 __all__ = ["DOCUMENT", "FILE", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
@@ -88,7 +89,7 @@ async def put(
     # a table that was just made has no statistics, and the planner would read it whole
     await connection.execute("SET LOCAL enable_seqscan = off")
     ordered = sorted(states, key=lambda one: one.path)
-    await connection.execute(_FILES, *_columns([astuple(one) for one in ordered], 7))
+    await connection.execute(_FILES, *_columns([tuple(map(writable, astuple(one))) for one in ordered], 7))
     before = {old.id: old for old in await _clear(connection, [one.path for one in ordered])}
     chunks = [chunk async for chunk in _assign_ids(connection, entries)]
     numbers = await _insert_documents(connection, entries, {one.path: one.checksum for one in states})
@@ -153,7 +154,7 @@ async def set_mentions(connection: Any, found: Mapping[str, Sequence[tuple[int, 
     """Replace what is known about who is named where; the generation of the change."""
     generation = await _next_generation(connection, 0, 0)
     await connection.execute("DELETE FROM aerogram_mentions")
-    rows = [(_text(entity), one, count) for entity, places in found.items() for one, count in places]
+    rows = [(writable(entity), one, count) for entity, places in found.items() for one, count in places]
     await connection.copy_records_to_table("aerogram_mentions", records=rows, columns=("entity", "id", "count"))
     return generation
 
@@ -215,7 +216,7 @@ async def _insert_documents(
     sources = [(numbers[one.document.path], one.document.source) for one in entries if one.document.source.text]
     await connection.copy_records_to_table(
         "aerogram_sources",
-        records=[(number, _text(source.text), source.paged) for number, source in sources],
+        records=[(number, writable(source.text), source.paged) for number, source in sources],
         columns=("document", "text", "paged"),
     )
     return numbers
@@ -227,14 +228,14 @@ def _document(entry: DocumentEntry, checksum: str) -> tuple[Any, ...]:
     source = document.source
     about = [source.hash, f"{source.extractor}/{source.version}", checksum, entry.fetched_at or utc_timestamp()]
     keys = [_key(document.category), _key(document.license), "\n".join(_steps(document.path))]
-    return tuple(_text(one) for one in [*said, *about, *keys, len(entry.chunks)])
+    return tuple(writable(one) for one in [*said, *about, *keys, len(entry.chunks)])
 
 
 async def _insert_chunks(connection: Any, chunks: Sequence[_NewChunk], numbers: Mapping[str, int]) -> None:
     rows, vectors = [], []
     for one in chunks:
         chunk, number = one.entry.chunks[one.place], numbers[one.entry.document.path]
-        words = _text(chunk.header), _text(chunk.text), chunk.start, chunk.end, chunk.tokens
+        words = writable(chunk.header), writable(chunk.text), chunk.start, chunk.end, chunk.tokens
         rows.append((one.id, number, chunk.index, *words, buckets_of(shingles_of(one.body))))
         vectors.append((one.id, number, numbers_of(one.entry.vectors[one.place])))
     await connection.copy_records_to_table("aerogram_chunks", records=rows, columns=_CHUNK)
@@ -286,7 +287,7 @@ async def _compare(connection: Any, bodies: Mapping[int, Sequence[str]]) -> None
 
 async def _insert_graphs(connection: Any, graphs: Mapping[str, Graph]) -> None:
     rows = [
-        (path, kind, place, _text(dumps(record).decode()))
+        (path, kind, place, writable(dumps(record).decode()))
         for path, graph in graphs.items()
         for kind, records in (("entity", graph.entities), ("relationship", graph.relationships))
         for place, record in enumerate(records)
@@ -310,11 +311,6 @@ def _steps(path: str) -> list[str]:
     parts = path.lower().partition("#")[0].split("/")
     steps = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
     return steps if steps[-1] == path.lower() else [*steps, path.lower()]
-
-
-def _text(value: Any) -> Any:
-    """A text as PostgreSQL takes it: without NUL, and as long as before."""
-    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
 
 
 def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:

@@ -26,7 +26,7 @@ from aerogram.errors import (
     ValidationFailed,
 )
 
-__all__ = ["NEAREST", "Pool", "driver", "meaning_of"]
+__all__ = ["NEAREST", "Pool", "driver", "meaning_of", "writable"]
 
 SOON: Final = 1.0
 LATER: Final = 5.0
@@ -95,6 +95,13 @@ NEAREST: Final = 400
 """So many near vectors are looked for in a large index; a thousand would take more than three times as long."""
 
 
+def writable(value: Any) -> Any:
+    """A value, or a list of them, as PostgreSQL takes it: texts without NUL, and as long as before."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd") if "\0" in value else value
+    return [writable(one) for one in value] if isinstance(value, list) and value and isinstance(value[0], str) else value
+
+
 class _Loop:
     """The event loop of a process, started when it is first needed."""
 
@@ -136,7 +143,7 @@ class Pool:
         """The rows of a statement."""
 
         async def ask(connection: Any) -> list[Any]:
-            found: list[Any] = await connection.fetch(statement, *values)
+            found: list[Any] = await connection.fetch(statement, *map(writable, values))
             return found
 
         return self.run(ask)
