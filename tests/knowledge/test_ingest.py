@@ -10,8 +10,10 @@ import threading
 import pytest
 
 from aerogram.digest import ReadLimits
+from aerogram.errors import Conflict
 from aerogram.tokens import best_counter
 from aerogram_knowledge import Knowledge
+from aerogram_knowledge.maintenance.removal import forget
 from aerogram_knowledge.maintenance.watch import watch
 from knowledge.documents import GUIDE, HARVEST
 
@@ -204,15 +206,22 @@ def test_a_root_that_is_called_as_a_folder_of_another_takes_nothing_from_it(writ
     assert index.search("apples cellar").data[0]["source_file"] != "wiki/x.md"
 
 
-def test_a_folder_that_is_called_as_another_root_takes_nothing_from_that(write, index):
+def test_a_folder_that_is_called_as_another_root_waits_until_that_has_another_name(write, index):
     folder = write({"one/a.md": GUIDE, "two/wiki/x.md": HARVEST})
     index.ingest(folder / "one", folder / "two/wiki")
     write({"one/wiki/x.md": GUIDE})
-    assert (index.ingest().added, index.ingest().unchanged) == (1, 3)
-    assert set(index.locate(*index.store.files())) >= {folder / "one/wiki/x.md", folder / "two/wiki/x.md"}
+    done = index.ingest()
+    assert (done.unchanged, list(done.problems)) == (2, ["wiki"])
+    assert "`aerogram index forget PATH`" in done.problems["wiki"]
+    for named in ("one/wiki", "one/wiki/x.md"):
+        with pytest.raises(Conflict):
+            index.ingest(folder / named)
     assert index.search("apples cellar").data[0]["source_file"] == "wiki/x.md"
-    (folder / "one/wiki/x.md").unlink()
-    assert (index.ingest().removed, sorted(index.store.files())) == (1, ["a.md", "wiki/x.md"])
+    forget(index, folder / "two/wiki")
+    index.ingest()
+    index.ingest(folder / "two/wiki")
+    assert sorted(index.store.files()) == ["a.md", "wiki'/x.md", "wiki/x.md"]
+    assert set(index.locate("wiki/x.md", "wiki'/x.md")) == {folder / "one/wiki/x.md", folder / "two/wiki/x.md"}
 
 
 def test_a_part_of_a_root_that_is_named_is_not_there_twice(write, index):

@@ -34,6 +34,24 @@ def test_every_document_that_is_listed_can_be_read_by_its_name_as_it_is_and_as_a
     anyio.run(read, listed(served))
 
 
+def test_a_document_is_read_whatever_its_name_looks_like(tmp_path):
+    names = ["c: notes.md", "x:y/z.md", "12:30.md", "..odd.md", "back\\slash.md", "has space.md", "a%2Fb.md", "q?a.md"]
+    for name in names:
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(f"This is {name}.\n")
+    with serving(tmp_path / "index", documents=tmp_path / "docs") as server:
+
+        async def read(found):
+            async with Client(server.mcp) as client:
+                for name in found:
+                    read = await client.read_resource(f"aerogram://documents/{quote(name)}")
+                    assert read[0].text == f"This is {name}."
+
+        found = listed(server)
+        assert found == sorted(set(names) - {"..odd.md"})  # which is hidden
+        anyio.run(read, found)
+
+
 def test_every_document_that_is_listed_can_be_digested_over_both_protocols(served, http):
     async def digest(names):
         async with Client(served.mcp) as client:

@@ -3,8 +3,8 @@
     label    what the names of a root's files begin with: nothing for the first one, its own name for others
     named    the files of a root that were named one by one; no other one of that folder is read
 
-A file has one name, and no two files have the same: a folder of the first root that is called as another root is has a
-`./` before it.
+No two files have the same name: a root gets another label where its own name is taken, and a folder that comes to be
+called as another root is waits until that one has another label.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Final, Self
 
 from aerogram.content.jsontext import dumps, loads
+from aerogram.errors import Conflict
 from aerogram_knowledge.store import Store
 
-__all__ = ["Roots"]
+__all__ = ["RENAME", "TAKEN", "Roots"]
 
+TAKEN: Final = "another folder of the index is called so"
+RENAME: Final = "Take that one out with `aerogram index forget PATH` and ingest it again: it gets another name"
 _ROOTS: Final = "roots"
 _NAMED: Final = "named"
 
@@ -77,29 +80,34 @@ class Roots(dict[str, Path]):
                 return label
         for label, root in self.items():
             if label not in self.named and folder.is_relative_to(root):
-                return self.name_file(label, folder.relative_to(root).as_posix())
+                inside = folder.relative_to(root).as_posix()
+                if self.is_taken(label, inside):
+                    raise Conflict(f"{folder} is not read: {TAKEN}", remediation=RENAME)
+                return self.name_file(label, inside)
         return None
 
     def _free_label(self, folder: Path, known: Collection[str]) -> str:
         """A label that no other root has, and no folder of the first one."""
         label = folder.name if self else ""
-        while self and (label in self or self._is_taken(label, folder, known)):
+        while self and (label in self or self._is_used(label, folder, known)):
             label += "'"
         return label
 
-    def _is_taken(self, label: str, folder: Path, known: Collection[str]) -> bool:
+    def _is_used(self, label: str, folder: Path, known: Collection[str]) -> bool:
         """Whether files that are not in the folder begin with the label, or will when their root is read."""
         place = self.get("", folder) / label
         is_there = "" in self and "" not in self.named and place.exists()
         return place != folder and (is_there or any(name.startswith(f"{label}/") for name in known))
 
-    def name_file(self, label: str, relative: str) -> str:
+    @staticmethod
+    def name_file(label: str, relative: str) -> str:
         """What a file of a root is called, or a folder, by its place below the root."""
-        if label:
-            return f"{label}/{relative}"
+        return f"{label}/{relative}" if label else relative
+
+    def is_taken(self, label: str, relative: str) -> bool:
+        """Whether the names of what stands at a place below a root are those of another root's files."""
         first = relative.partition("/")[0]
-        is_other = first and first in self and self[first] != self[label] / first
-        return f"./{relative}" if is_other else relative
+        return not label and first in self and self[first] != self[label] / first
 
     def place(self, file: str) -> tuple[str, Path] | None:
         """The label of the root that a file of the index is below, and where that file is or was."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Final
 
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
-from aerogram_knowledge.roots import Roots
+from aerogram_knowledge.roots import RENAME, TAKEN, Roots
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["FolderListing", "list_files", "resolve"]
@@ -61,28 +60,30 @@ def list_files(root: Path, label: str = "", without: Path | None = None, roots: 
     """
     listing, roots = FolderListing(), Roots({label: root}) if roots is None else roots
     folder = root if root.is_dir() else root.parent
-    name = partial(roots.name_file, label)
     if root.is_file():
         found: Iterable[Path] = [root]
     elif label in roots.named:
-        found = filter(
-            os.path.lexists, (place[1] for file in sorted(roots.named[label]) if (place := roots.place(file)))
-        )
+        places = (roots.place(file) for file in sorted(roots.named[label]))
+        found = [place[1] for place in places if place is not None and os.path.lexists(place[1])]
     else:
-        found = _walk(root, listing, name, without)
+        found = _walk(root, listing, label, without, roots)
     for path in found:
-        _list(path, name(path.relative_to(folder).as_posix()), folder, listing)
+        _list(path, roots.name_file(label, path.relative_to(folder).as_posix()), folder, listing)
     return listing
 
 
-def _walk(root: Path, listing: FolderListing, name: Callable[[str], str], without: Path | None) -> Iterator[Path]:
+def _walk(root: Path, listing: FolderListing, label: str, without: Path | None, roots: Roots) -> Iterator[Path]:
     def note_unread(error: OSError) -> None:
-        unread = name(Path(error.filename).relative_to(root).as_posix())
-        listing.problems[unread] = f"the folder cannot be read: {error.strerror}"
-        listing.unread.append(unread)
+        name = roots.name_file(label, Path(error.filename).relative_to(root).as_posix())
+        listing.problems[name] = f"the folder cannot be read: {error.strerror}"
+        listing.unread.append(name)
 
     for folder, folders, names in os.walk(root, onerror=note_unread):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and Path(folder, name) != without)
+        taken = {name for name in folders if folder == str(root) and roots.is_taken(label, name)}
+        listing.problems |= dict.fromkeys(taken, f"the folder is not read: {TAKEN}. {RENAME}")
+        folders[:] = sorted(
+            name for name in set(folders) - taken if not name.startswith(".") and Path(folder, name) != without
+        )
         shown = sorted(name for name in names if not name.startswith("."))
         yield from (Path(folder, name) for name in shown if suffix_of(name) in SUFFIXES)
         listing.passed.update(PurePath(name).suffix.lower() for name in shown if suffix_of(name) not in SUFFIXES)

@@ -225,12 +225,13 @@ def _add_resources(server: FastMCP[Any], library: Library) -> None:
         """Further files, a page at a time, from 1."""
         return _page_of(await library.contents(), page)
 
-    @server.resource("aerogram://documents/{path*}#{record*}", mime_type="text/plain")
+    # these are names that the index has, not paths: nothing is opened by them, so that one like `c: notes.md` is none
+    @server.resource("aerogram://documents/{path*}#{record*}", mime_type="text/plain", security=None)
     async def record(path: str, record: str) -> str:
         """The text of one record of a file, by its source_file."""
         return await library.text(f"{path}#{record}")
 
-    @server.resource("aerogram://documents/{path*}", mime_type="text/plain")
+    @server.resource("aerogram://documents/{path*}", mime_type="text/plain", security=None)
     async def document(path: str) -> str:
         """The text of one document, by its source_file."""
         return await library.text(path)

@@ -99,7 +99,9 @@ def writable(value: Any) -> Any:
     """A value, or a list of them, as PostgreSQL takes it: texts without NUL, and as long as before."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd") if "\0" in value else value
-    return [writable(one) for one in value] if isinstance(value, list) and value and isinstance(value[0], str) else value
+    return (
+        [writable(one) for one in value] if isinstance(value, list) and value and isinstance(value[0], str) else value
+    )
 
 
 class _Loop:
