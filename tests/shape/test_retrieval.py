@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from aerogram.answer.retrieval import Retrieval, retrieve
+from aerogram.answer import Call, answer
+from aerogram.answer.retrieval import Retrieval, retrieve, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import Sizer
 from aerogram.content import Content
+from aerogram.contract import Contract
 from aerogram.cursor import Cursors
 from aerogram.errors import InvalidCursor, InvalidFields, NotFound, ValidationFailed
 from aerogram.reply import Reply
@@ -277,3 +279,18 @@ def test_a_page_that_loses_nothing_leaves_nothing_to_archive() -> None:
     fitted = fit(reply, 900, measure=Sizer(), resume=lambda count: f"after-{count}", whole_rows=True)
     assert isinstance(fitted, Fitted)
     assert fitted.leftovers == ()
+
+
+async def test_the_call_that_a_reply_names_works_where_much_is_said_besides() -> None:
+    """What is said of long numbers, for one, gives way before the rows do."""
+    rows = [{"id": 2**60 + number, "of": {"id": 2**61 + number}, "text": "word " * 200} for number in range(30)]
+    archive = Archive.in_memory()
+    contract = Contract(dialect="response-v2", archive=archive, budget=300)
+    first = await answer(Call(contract), rows)
+    assert first.fidelity is not None
+    assert first.fidelity.archive_hashes is not None
+    call = Call(contract, operation="retrieve")
+    page = await answer(call, await retrieve_for(call, Retrieval(first.fidelity.archive_hashes["data"])))
+    assert page.problem is None
+    assert page.page is not None
+    assert page.page.cursor

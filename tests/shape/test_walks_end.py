@@ -23,7 +23,16 @@ EVEN = [{"id": number, "text": "word " * 50} for number in range(COUNT)]
 UNEVEN = [{"id": f"{'x' * (number * 7 % 20)}{number}", "text": "word " * (number * 11 % 60)} for number in range(COUNT)]
 TEXTS = [f"Number {number} says: {'more and ' * (number * 5 % 40)}" for number in range(COUNT)]
 HOLLOW: list[Any] = [[] if number % 3 == 1 else {} if number % 3 == 2 else ["word " * 80] for number in range(COUNT)]
+LONG_IDS = [
+    {
+        "id": 2**60 + number,
+        "of": {"id": 2**61 + number},
+        "text": "The quick brown fox. " * (20 if number % 3 == 1 else 1),
+    }
+    for number in range(COUNT)
+]
 ANSWERS: dict[str, Any] = {
+    "long ids": LONG_IDS,
     "hollow": HOLLOW,
     "even": EVEN,
     "uneven": UNEVEN,

@@ -426,6 +426,15 @@ class _Fitting:
     def reduce(self) -> Fitted | None:
         """The richest part that fits, or None."""
         self._lighten()
+        fitted = self._reduce_data()
+        if fitted is None:  # a part of the data is worth more than what is said besides
+            light = self._light
+            self._lighten(to_the_last=True)
+            fitted = None if self._light == light else self._reduce_data()
+        return fitted
+
+    def _reduce_data(self) -> Fitted | None:
+        """The richest part of the data that fits beside what is said about it, or None."""
         data = self.reply.data
         if isinstance(data, str):
             return self._part_of_text(data)
@@ -438,14 +447,14 @@ class _Fitting:
             return (self._record(data, as_map=False) if has_all else None) or self._record(data, as_map=True)
         return None
 
-    def _lighten(self) -> None:
+    def _lighten(self, *, to_the_last: bool = False) -> None:
         """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
         self._original = self.reply.data
         self._set_aside()
         self.reply = self._lean()
         for light in chain((self.reply,), lighter(self.reply)):
             self._light = light
-            if self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
+            if not to_the_last and self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
                 break
         removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
