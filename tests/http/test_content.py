@@ -19,7 +19,10 @@ from aerogram.fastapi import install as install_fastapi
 from aerogram.starlette import Versions
 from aerogram.starlette import install as install_starlette
 
-ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 20} for number in range(60)]
+ROWS = [
+    {"id": f"row-{number}" if number != 5 else "Doe, Jane", "text": f"the text of row {number} " * 20}
+    for number in range(60)
+]
 RECORD = {"title": "one", "chapters": {f"chapter-{number}": "word " * 200 for number in range(20)}}
 FRAMEWORKS = ["starlette", "fastapi"]
 
@@ -244,3 +247,22 @@ def test_what_a_reply_names_is_there_wherever_the_application_stands(serve: Any,
     page = client.get(prefix + "/rows", params={"page_size": 2})
     following = client.get(address.join(page.links["next"]["url"]))
     assert [one["id"] for one in following.json()["results"]] == ["row-2", "row-3"]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    ("asked", "rows"),
+    [
+        (["Doe, Jane"], [5]),
+        (["Doe, Jane", "row-7,row-9"], [5, 7, 9]),
+        (["row-9", "row-7"], [9, 7]),
+        (["row-1,Doe"], [1]),
+    ],
+)
+def test_an_item_whose_id_has_a_comma_can_be_asked_for(framework: str, asked: list[str], rows: list[int]) -> None:
+    with connected(application(framework)) as connection:
+        reply = Client(connection).call("/rows")
+        assert reply.fidelity is not None
+        assert reply.fidelity.archive_hashes is not None
+        found = connection.get(f"/v1/content/{reply.fidelity.archive_hashes['data']}", params={"ids": asked})
+        assert found.json()["results"] == [ROWS[number] for number in rows]

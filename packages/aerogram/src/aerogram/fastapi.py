@@ -118,7 +118,7 @@ def _add_content(app: FastAPI, address: str) -> None:
     ) -> Any:
         """What a reply left out, by its hash."""
         exchange: Exchange = request.scope[EXCHANGE]
-        wanted = [one for given in ids or () for one in given.split(",") if one]
+        wanted = [one for one in ids or () if one]
         return await exchange.layer.service.retrieve(exchange, hash, ids=wanted, path=path, as_text=as_text)
 
     app.add_api_route(address, retrieve, name="retrieve", tags=["content"])

@@ -90,7 +90,7 @@ def _add_content(app: Starlette, address: str) -> None:
     async def retrieve(request: Request) -> ResumablePage:
         """What a reply left out, by its hash."""
         asked = request.query_params
-        ids = [name for given in asked.getlist("ids") for name in given.split(",") if name]
+        ids = [name for name in asked.getlist("ids") if name]
         as_text = asked.get("as_text", "").lower() in _YES
         exchange: Exchange = request.scope[EXCHANGE]
         return await exchange.layer.service.retrieve(

@@ -322,8 +322,10 @@ class _LibraryRoutes:
             max_tokens: MaxTokens = None,
         ) -> Any:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
-            chosen = _names(ids) or ()
-            asked = Retrieval(hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size)
+            chosen = [one for one in ids or () if one]
+            asked = Retrieval(
+                hash, chosen, path, response_mode, _names(fields) or (), as_text, cursor, page_size, splits_ids=True
+            )
             exchange: Exchange = request.scope[EXCHANGE]
             found = await exchange.layer.service.fetch(asked, exchange, max_tokens)
             return found._replace(reply=with_notices(found.reply, request))

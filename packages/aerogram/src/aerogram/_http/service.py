@@ -212,7 +212,8 @@ class HttpService:
         """What a reply left out; the query says how it is to be shown."""
         asked = exchange.controls(CONTROLS)
         size = asked.pop("max_tokens", None)
-        return await self.fetch(Retrieval(hash, ids, path, as_text=as_text, **asked), exchange, size)
+        wanted = Retrieval(hash, ids, path, as_text=as_text, splits_ids=True, **asked)
+        return await self.fetch(wanted, exchange, size)
 
     async def fetch(self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None) -> ResumablePage:
         """What a reply left out, as its handler returns it."""

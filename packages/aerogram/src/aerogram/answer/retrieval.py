@@ -54,6 +54,8 @@ class Retrieval:
     offset: int = 0
     query: str | None = None
     """JMESPath over what is kept."""
+    splits_ids: bool = False
+    """Whether what is no id may be several with commas between them, as addresses have them."""
 
     def __post_init__(self) -> None:
         if self.response_mode not in MODES:
@@ -64,8 +66,14 @@ class Retrieval:
             raise ValidationFailed("Nothing is asked for", remediation="Give a hash, or the ids of dropped items")
         if self.query is not None and (self.hash is None or self.ids or self.as_text):
             raise ValidationFailed("A query is asked of a hash alone", remediation="Leave out ids and as_text")
-        if len(self.ids) > MOST_IDS:
+        if sum(map(len, self.parts_of_ids.values())) > MOST_IDS:
             raise ValidationFailed(f"At most {MOST_IDS} ids at once", remediation="Ask for fewer ids at a time")
+
+    @property
+    def parts_of_ids(self) -> dict[str, list[str]]:
+        """What is said to be an id, and the ids that it would be if it is none."""
+        said = map(str, self.ids)
+        return {one: [part for part in one.split(",") if part] if self.splits_ids else [one] for one in said}
 
     def pager(self, cursors: Cursors, tool: str, principal: str | None, *, documented: bool = False) -> Pager:
         """The pager whose cursors continue exactly this request."""
@@ -286,7 +294,8 @@ def _text_page(text: str, asked: Retrieval, pager: Pager, way_on: WayOn | None =
 
 async def _find(archive: Archive, asked: Retrieval, principal: str | None, names: Names) -> tuple[list[Any], list[str]]:
     """The items with these ids, in this order, from one entry or from the newest that has them."""
-    wanted = dict.fromkeys(map(str, asked.ids))
+    parts = asked.parts_of_ids
+    wanted = dict.fromkeys(name for one, several in parts.items() for name in (one, *several))
     found: dict[str, Any] = {}
     if asked.hash is not None:
         content = await archive.get(asked.hash, principal=principal)
@@ -299,13 +308,14 @@ async def _find(archive: Archive, asked: Retrieval, principal: str | None, names
             count += 1
             if len(found) == len(wanted) or count == SEARCHED_ENTRIES:
                 break
+    meant = dict.fromkeys(name for one, several in parts.items() for name in ([one] if one in found else several))
     if not found:
         raise NotFound(
             "None of these ids are in your archive",
             remediation=_remedy(asked),
-            details={"ids": list(wanted)},
+            details={"ids": list(meant)},
         )
-    return [found[name] for name in wanted if name in found], [name for name in wanted if name not in found]
+    return [found[name] for name in meant if name in found], [name for name in meant if name not in found]
 
 
 def _remedy(asked: Retrieval) -> str:
