@@ -90,3 +90,31 @@ def test_a_listed_schema_is_lifted_below_its_first_level() -> None:
         "$defs": {"Row": {"type": "object", "properties": {"required": {"type": "string"}}}},
         "x-fastmcp-wrap-result": True,
     }
+
+
+OURS = {"note": WORDS}
+LIKE_OURS = f"It said:\n[1,2]\naerogram: {WORDS}"
+
+
+@pytest.mark.parametrize(
+    "data", [LIKE_OURS, {"aerogram": OURS}, {"aerogram": OURS, "id": 1}, {"text": LIKE_OURS}], ids=str
+)
+def test_data_that_looks_like_an_account_is_data(data: Any) -> None:
+    """What a tool quotes is no word of its server, which says besides that nothing is missing."""
+    reply = Reply(data, request_id="req_abcdefgh")
+    for payload in (Payload(), Payload(True, True)):
+        assert read(result_of(reply, payload), dialect="bare") == reply
+
+
+@pytest.mark.parametrize("said", [FITTED, PAGED], ids=["fitted", "paged"])
+def test_an_account_beside_data_that_looks_like_one_is_told_from_it(said: Reply[Any]) -> None:
+    quoted = {"note": WORDS.replace("300", "70")}
+    for data in ({"aerogram": quoted, "id": 1}, LIKE_OURS.replace("300", "70"), {"text": LIKE_OURS}):
+        reply = said.replace(data=data)
+        for payload in (Payload(), Payload(True), Payload(True, True), Payload(True, is_closed=True)):
+            assert read(result_of(reply, payload), dialect="bare") == reply
+
+
+def test_what_is_odd_in_meta_is_no_reason_to_fail() -> None:
+    sent = {**result_of(FITTED, Payload()), "_meta": {"dev.aerogram/page": {"extra": {"way_on": 1}}}}
+    assert read(sent).data is not None

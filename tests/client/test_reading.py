@@ -15,6 +15,7 @@ from fastmcp.tools.base import ToolResult
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import aerogram
 from aerogram import ContractError, Fidelity, Notice, Problem, Reply
 from aerogram._mcp.results import tool_result
 from aerogram.channels import POLICIES, Payload, channels_of
@@ -310,3 +311,15 @@ def test_a_reply_that_worked_is_given_back():
 )
 def test_the_items_of_a_reply(data, items):
     assert items_of(Reply.ok(data)) == items
+
+
+@pytest.mark.parametrize("name", ["response-v2", "standard-v2", "knowledge-1.0"])
+@pytest.mark.parametrize("content", [[], [{"type": "text", "text": "hello"}]])
+def test_an_envelope_with_a_member_content_is_no_tool_result(name, content):
+    spoken = dialect(name)
+    reply = spoken.complete(Reply.ok([{"id": 1}], extra={"content": content, "isError": False}))
+    body = spoken.encode(reply)
+    assert read(body).data == aerogram.read(body).data == [{"id": 1}]
+    assert aerogram.read(body) == aerogram.read(body, dialect=name) == reply
+    wire = {"content": [{"type": "text", "text": dumps(body).decode()}], "structuredContent": body, "isError": False}
+    assert read(wire).data == [{"id": 1}]

@@ -82,7 +82,7 @@ class Profile:
     def payload(self) -> Payload:
         """How its payload is sent when it is sent alone."""
         own = self.own_schema
-        is_closed = own is not None and ACCOUNT not in own.get("properties", {})
+        is_closed = own is not None and not _has_place(own)
         is_object = own is not None and own.get("type") == "object" and not self.is_boxed
         return Payload(own is not None, self.is_boxed, is_closed, is_object, _is_text(own, self.is_boxed))
 
@@ -93,6 +93,15 @@ class Profile:
             return self.own_schema
         inner = self.own_schema.get("properties", {}).get("result", {})
         return {**inner, "$defs": self.own_schema["$defs"]} if "$defs" in self.own_schema else inner
+
+
+_PLACE: Final = {"type": "object"}
+"""How the member is listed that says what is missing."""
+
+
+def _has_place(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema has a place for what is missing; a member of a tool's own of that name is none."""
+    return bool(schema.get("properties", {}).get(ACCOUNT) == _PLACE)
 
 
 def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
@@ -248,8 +257,8 @@ def type_data(own: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if own is None or _form_of(own) is None or _is_envelope(own):
         return None
     typed: dict[str, Any] = _lift(own, widens=True)
-    if "properties" in typed:
-        typed["properties"].pop(ACCOUNT, None)
+    if _has_place(typed):
+        del typed["properties"][ACCOUNT]
     return typed
 
 
@@ -269,7 +278,7 @@ def _form_of(own: Mapping[str, Any]) -> Form | None:
     """What a tool gives by its own schema; None where that names nothing that an envelope could list."""
     if own.get("type") == "array" and own.get("items"):
         return "rows"
-    if own.get("type") == "object" and own.get("properties", {}).keys() - {ACCOUNT}:
+    if own.get("type") == "object" and len(own.get("properties", {})) > _has_place(own):
         return "record"
     kinds = own.get("type") or ()
     return "value" if kinds and _SCALARS.issuperset([kinds] if isinstance(kinds, str) else kinds) else None
@@ -340,7 +349,7 @@ def lift_schema(schema: Mapping[str, Any], *, is_boxed: bool = True, may_lack: b
     if may_lack and not is_boxed:
         lifted.pop("required", None)
     properties = {**lifted.get("properties", {})}
-    properties.setdefault(ACCOUNT, {"type": "object"})
+    properties.setdefault(ACCOUNT, _PLACE)
     return {**lifted, "properties": properties}
 
 

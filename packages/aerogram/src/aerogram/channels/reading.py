@@ -14,11 +14,11 @@ from typing import Any, Final
 from aerogram.channels import ACCOUNT, BOX, PREFIX, Account, read_failure, split_account
 from aerogram.channels.encodings import read_text
 from aerogram.content.jsontext import loads
+from aerogram.dialects import SIGNS, recognise
 from aerogram.dialects import read as read_body
-from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect, check_aside, restore
 from aerogram.errors import ContractError
-from aerogram.reply import LEFT_OUT, Fidelity, Notice, Page, Problem, Reply
+from aerogram.reply import LEFT_OUT, WAY_ON, Fidelity, Notice, Page, Problem, Reply
 
 __all__ = ["PlainToolResult", "find_tool_result", "read", "read_envelope", "read_tool_result", "text_as_sent"]
 
@@ -91,7 +91,7 @@ def find_tool_result(result: Any) -> PlainToolResult | None:
             return None
         is_marked = not result.keys().isdisjoint(_MARKS)
         are_blocks = all(isinstance(one, Mapping) and isinstance(one.get("type"), str) for one in blocks)
-        if not is_marked and not (blocks and are_blocks):
+        if (not is_marked and not (blocks and are_blocks)) or _is_envelope(result):
             return None
         structured, failed, meta = (result.get(wire, result.get(own)) for wire, own in _MEMBERS)
         return PlainToolResult(_texts(blocks), structured, bool(failed), _mapping(meta))
@@ -99,6 +99,16 @@ def find_tool_result(result: Any) -> PlainToolResult | None:
         return None
     failed, meta = getattr(result, "is_error", False), getattr(result, "meta", None)
     return PlainToolResult(_texts(result.content), result.structured_content, bool(failed), _mapping(meta))
+
+
+def _is_envelope(body: Mapping[str, Any]) -> bool:
+    """Whether a body is in a dialect by its own members: others may be called as those of a result are."""
+    if SIGNS.isdisjoint(body):
+        return False
+    try:
+        return recognise(dict(body)).name != "response-v2" or _has_envelope(body)
+    except ContractError:
+        return False
 
 
 def _mapping(meta: Any) -> Mapping[str, Any]:
@@ -142,7 +152,7 @@ def text_as_sent(reply: Reply[Any], result: Any) -> Reply[Any]:
     tool = find_tool_result(result)
     if isinstance(reply.data, str) or reply.problem is not None or tool is None or tool.structured is not None:
         return reply
-    return reply if len(tool.texts) != 1 else reply.replace(data=split_account(tool.texts[0])[0])
+    return reply if len(tool.texts) != 1 else reply.replace(data=_split_account(tool)[0].texts[0])
 
 
 def _read_below(text: str, dialect: str | Dialect | None, status: int) -> Reply[Any] | None:
@@ -152,18 +162,51 @@ def _read_below(text: str, dialect: str | Dialect | None, status: int) -> Reply[
 
 
 def _split_account(tool: PlainToolResult) -> tuple[PlainToolResult, Account | None]:
-    """A result without the account of what it lacks, and that account."""
-    held, found = tool.structured, None
-    if isinstance(held, dict) and isinstance(held.get(ACCOUNT), dict) and isinstance(held[ACCOUNT].get("note"), str):
+    """A result without the account of what it lacks, and that account.
+
+    Data may have a member of that name, and a text may end in such lines. What a server says in `_meta` decides
+    whether there is an account at all, and the same words in the text whether a member is one.
+    """
+    if tool.failed or _is_whole(tool.meta):
+        return tool, None
+    held, found, texts = tool.structured, None, tool.texts
+    boxed = next(iter(held.values()), None) if isinstance(held, dict) and len(held) == 1 else None
+    text, told = split_account(texts[-1] if texts else boxed if isinstance(boxed, str) else "")
+    told = told if told is not None and _confirms(tool.meta, told.note) else None
+    if texts and told is not None:
+        texts = (*texts[:-1], text)
+    if isinstance(held, dict) and _is_account(held.get(ACCOUNT)):
         found = Account(held[ACCOUNT]["note"], held[ACCOUNT].get("left_out"))
-        held = {name: value for name, value in held.items() if name != ACCOUNT}
-    if isinstance(held, dict) and len(held) == 1:
-        held = {name: split_account(one)[0] if isinstance(one, str) else one for name, one in held.items()}
-    texts = tool.texts
-    if texts and not tool.failed:
-        text, told = split_account(texts[-1])
-        texts, found = (*texts[:-1], text), found or told
-    return replace(tool, structured=held, texts=texts), found
+        if not _confirms(tool.meta, found.note) or (told is not None and told.note != found.note):
+            found = None
+        else:
+            held = {name: value for name, value in held.items() if name != ACCOUNT}
+    elif isinstance(boxed, str) and told is not None and split_account(boxed)[1] == told:
+        held = dict.fromkeys(tool.structured, split_account(boxed)[0])  # a text says itself what it lacks
+    return replace(tool, structured=held, texts=texts), found or told
+
+
+def _is_account(member: Any) -> bool:
+    """Whether a member has the form of an account."""
+    return isinstance(member, dict) and isinstance(member.get("note"), str) and member.keys() <= {"note", "left_out"}
+
+
+def _confirms(meta: Mapping[str, Any], note: str) -> bool:
+    """Whether a note can be the one that a server made of what it says in `_meta`."""
+    notices, page = meta.get(f"{PREFIX}notices"), _mapping(meta.get(f"{PREFIX}page"))
+    messages = [_mapping(one).get("message") for one in notices] if isinstance(notices, list) else []
+    way_on = _mapping(page.get("extra")).get(WAY_ON)
+    said = [page.get("cursor"), *(way_on[:1] if isinstance(way_on, list) else ()), *messages[-1:]]
+    words = [one for one in said if isinstance(one, str)]
+    return not words or any(one in note for one in words)
+
+
+def _is_whole(meta: Mapping[str, Any]) -> bool:
+    """Whether a server says besides a result that nothing is missing from it; a client may drop what it says there."""
+    if not any(str(name).startswith(PREFIX) for name in meta):
+        return False
+    page, fidelity = _mapping(meta.get(f"{PREFIX}page")), _mapping(meta.get(f"{PREFIX}fidelity"))
+    return not (page.get("cursor") or page.get("has_more") is True or fidelity.get("level", "full") != "full")
 
 
 def _read_account(account: Account) -> dict[str, Any]:
