@@ -28,6 +28,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
         {"content": [{"type": "text", "text": "a"}], "extra": 1},
         {"content": [{"type": "text"}]},
         {"content": [{"type": "image", "data": "x"}]},
+        {"content": []},
         {"content": [], "isError": "yes"},
         {"content": [], "_meta": {}, "meta": {}},
         {"content": [{"type": "text", "text": "a", "annotations": {"priority": 7}}]},

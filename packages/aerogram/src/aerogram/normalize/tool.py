@@ -232,6 +232,7 @@ def is_written_result(value: Any, policy: Policy = _DEFAULT) -> bool:
     content, meta = value["content"], value.get("_meta", value.get("meta"))
     return (
         isinstance(content, (list, tuple))
+        and (bool(content) or len(value) > 1)  # else it is an object whose member is empty
         and all(is_block(item) or policy.registry.forms[type(item)].kind == "block" for item in content)
         and isinstance(value.get("isError", False), bool)
         and (meta is None or isinstance(meta, Mapping))
