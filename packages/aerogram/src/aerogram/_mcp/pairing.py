@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
 from aerogram.answer import Call, archive_leftovers
+from aerogram.channels import frame_bytes
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
 from aerogram.dialects import try_read
@@ -69,8 +70,7 @@ async def join_content(content: Blocks, result: dict[str, Any], call: Call) -> d
         return result
     structured = result.get("structuredContent")
     rest = result["content"] if structured is None else result["content"][1:]
-    found = await fit_content(content, call, structured, rest)
-    return found.add_to(result, rest)
+    return await fit_content(content, call, result, rest)
 
 
 class FittedContent(NamedTuple):
@@ -91,36 +91,51 @@ class FittedContent(NamedTuple):
 
 
 async def fit_content(
-    content: Blocks, call: Call, structured: Any = None, rest: Sequence[dict[str, Any]] = ()
-) -> FittedContent:
-    """Content in the room that what is sent with it leaves, once what was cut from it is archived."""
+    content: Blocks, call: Call, sent: Mapping[str, Any], rest: Blocks | None = None
+) -> dict[str, Any]:
+    """A result with content in the room that the rest of it leaves, once what was cut from that is archived.
+
+    `rest` are the blocks behind it.
+    """
     budget, archive = call.budget, call.contract.archive
+    behind: Blocks = rest or []
     if budget is None:
-        return FittedContent(content)
-    scale = Scale(budget.counter)
-    gone = scale.weigh(rest)
-    if structured is not None and (call.contract.count == "both" or scale.counts_media):
-        gone += budget.counter.count(dumps(structured).decode())
-    room, keeping = budget.room - gone, Keeping(archive is not None, call.contract.retrieve)
-    shown, leftovers = fit_blocks(content, room, scale, keeping)
-    if not leftovers or archive is None:
-        return FittedContent(shown)
-    if not await archive_leftovers(call, archive, leftovers):
-        return FittedContent(fit_blocks(content, room, scale, Keeping(is_kept=False))[0])
-    return FittedContent(shown, _names(content, leftovers, is_data=structured is None and not rest))
+        return {**sent, "content": [*content, *behind]}
+    is_data = sent.get("structuredContent") is None and not behind
+    scale, room = Scale(budget.counter), budget.room - _weigh({**sent, "content": behind}, call, is_beside=True)
+    keeping = Keeping(archive is not None, call.contract.retrieve)
+    while True:
+        shown, leftovers = fit_blocks(content, room, scale, keeping)
+        found = FittedContent(shown, _names(content, leftovers, is_data=is_data) if keeping.is_kept else {})
+        result = found.add_to(dict(sent), behind)
+        over = _weigh(result, call) - budget.room if scale.counts_media and found.hashes else 0
+        if over > 0 and room > 0:  # what names the rest takes room as well
+            room = max(room - over, 0)
+        elif not leftovers or archive is None or await archive_leftovers(call, archive, leftovers):
+            return result
+        else:
+            keeping = Keeping(is_kept=False)
+            archive = None
 
 
-def is_within(result: dict[str, Any], call: Call) -> bool:
+def is_within(result: Mapping[str, Any], call: Call) -> bool:
     """Whether a result is within the budget as it is spelled."""
+    return call.budget is None or _weigh(result, call) <= call.budget.room
+
+
+def _weigh(result: Mapping[str, Any], call: Call, *, is_beside: bool = False) -> int:
+    """The size of a result in the terms of its call's budget; or what it takes of the room of others beside it."""
     budget = call.budget
     if budget is None:
-        return True
-    scale = Scale(budget.counter)
-    text, structured = scale.weigh(result["content"]), 0
-    if text <= budget.room and "structuredContent" in result:  # where the text is too large, that is enough
-        structured = budget.counter.count(dumps(result["structuredContent"]).decode())
-    is_sum = call.contract.count == "both" or scale.counts_media
-    return (text + structured if is_sum else max(text, structured)) <= budget.room
+        return 0
+    scale, structured = Scale(budget.counter), result.get("structuredContent")
+    text, is_sum = scale.weigh(result["content"]), call.contract.count == "both" or scale.counts_media
+    if structured is None or (is_beside and not is_sum) or text > budget.room:  # then the text alone is too large
+        body = 0
+    else:
+        body = budget.counter.count(dumps(structured).decode())
+    frame = frame_bytes(call.stamp, result.get("_meta") or {}) if scale.counts_media else 0
+    return frame + (text + body if is_sum else max(text, body))
 
 
 async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
@@ -132,7 +147,7 @@ async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
     blocks = result["content"]
     if structured is not None:
         blocks = [*blocks, note_block(dumps(structured).decode())]
-    return (await fit_content(blocks, call)).add_to(rest)
+    return await fit_content(blocks, call, rest)
 
 
 def _names(content: Blocks, leftovers: Sequence[Leftover], *, is_data: bool) -> dict[str, str]:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from aerogram.channels import BOX, PREFIX, Channels
+from aerogram.channels import BOX, PREFIX, Channels, meta_of, tell_facts
 from aerogram.codes import TABLE
-from aerogram.content.jsontext import dumps, loads, part_to_json
+from aerogram.content.jsontext import dumps, loads
 from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
@@ -30,7 +30,7 @@ __all__ = [
     "PREFIX",
     "clean_failure",
     "find_declared",
-    "meta_of",
+    "measure_stamp",
     "resource_error",
     "sdk_blocks",
     "to_sdk",
@@ -80,21 +80,16 @@ def tool_result(
     return result
 
 
-def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
-    """What goes under `_meta`: all but the data where the body is the data alone; the problem in any case."""
-    said = {} if dialect.aside is None else dialect.aside(reply)
-    if dialect.says_fidelity_in_words and reply.fidelity is not None:
-        said["fidelity"] = part_to_json(reply.fidelity)
-    if reply.problem is not None:
-        said["problem"] = _facts(reply.problem)
-        if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it
-            said["problem"]["data"] = reply.data
-    return {PREFIX + name: value for name, value in said.items()}
+_IDENTITY: Final = ("name", "title", "version", "description", "website_url", "icons")
+_STAMP: Final = "io.modelcontextprotocol/serverInfo"
 
 
-def _facts(problem: Problem) -> dict[str, Any]:
-    facts: dict[str, Any] = part_to_json(problem)
-    return {**facts, "retryable": problem.retryable}
+def measure_stamp(server: Any) -> int:
+    """How many bytes a server takes in `_meta` to say who it is, as the SDK has it do with every result."""
+    known = {name: getattr(server, name, None) for name in _IDENTITY}
+    icons = [one if isinstance(one, dict) else one.model_dump(mode="json") for one in known.pop("icons") or ()]
+    said = {name: str(value) for name, value in known.items() if value is not None}
+    return len(dumps({_STAMP: {**said, "icons": icons}}))
 
 
 def resource_error(problem: Problem, uri: str) -> dict[str, Any]:
@@ -105,7 +100,7 @@ def resource_error(problem: Problem, uri: str) -> dict[str, Any]:
 def protocol_error(problem: Problem, **besides: str) -> dict[str, Any]:
     """The protocol error for a problem, where a method has no result for failures."""
     is_callers = problem.kind in ("validation", "not_found")
-    data = {**besides, **_facts(problem)}
+    data = {**besides, **tell_facts(problem)}
     return {"code": INVALID_PARAMS if is_callers else INTERNAL_ERROR, "message": problem.message, "data": data}
 
 

@@ -30,7 +30,7 @@ from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_te
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, fit_failure, is_within, join_content, take_content
-from aerogram._mcp.results import PREFIX, clean_failure, conforms, meta_of, problem_told, tool_result
+from aerogram._mcp.results import PREFIX, clean_failure, conforms, measure_stamp, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
@@ -49,7 +49,7 @@ from aerogram.answer import (
 )
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
-from aerogram.channels import channels_of
+from aerogram.channels import channels_of, meta_of
 from aerogram.clients import KnownClient, find_client
 from aerogram.content.jsontext import dumps_unproven
 from aerogram.contract import Contract
@@ -182,6 +182,7 @@ class Service:
         flags: Flags | None = None,
         shows_errors: bool = False,
         text_schema: bool = True,
+        server: Any = None,
     ) -> None:
         if contract.speaker.name == "problem":
             raise InvalidReply("the dialect problem says failures only: choose another one")
@@ -192,6 +193,7 @@ class Service:
         contract.insist_on_room(contract.speaker)
         self.contract = contract
         self._shows_errors = shows_errors
+        self._stamp = measure_stamp(server)
         contract.prepare()
         self._has_flags = flags is not None or VARIABLE in os.environ
         self.flags = flags or Flags.from_environment(RESPONSE_CONTRACT_V2)
@@ -297,8 +299,7 @@ class Service:
         client = find_client(caller.client) if profile.is_by_client else None
         return self._call(self._contract_for(legacy, profile, caller, client), profile, caller)
 
-    @staticmethod
-    def _call(contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
+    def _call(self, contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
         tag, request_id = caller.client_tag, caller.request_id
         return Call(
             contract,
@@ -307,6 +308,7 @@ class Service:
             has_generated_id=is_generated_id(request_id),
             principal=caller.principal,
             client_tag=tag,
+            stamp=self._stamp,
             **known,
         )
 
@@ -509,7 +511,7 @@ class Service:
         said = told.draft.reply
         if opened is not None:
             said = opened.replace(extra={**(opened.extra or {}), **(said.extra or {})} or None)
-        sent = await self._send(call, profile, ReplyDraft(said))
+        sent = await self._send(_with_wire_meta(call, wire), profile, ReplyDraft(said))
         return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
 
     async def _send(
@@ -574,7 +576,7 @@ class Service:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         if told is None:
             return await self._pass_on(call, profile, result, is_fitted=True)
-        sent = in_blocks(await self._send(told.call, profile, told.draft))
+        sent = in_blocks(await self._send(_with_wire_meta(told.call, wire), profile, told.draft))
         return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
@@ -604,6 +606,8 @@ class Service:
             return tool_result(reply, said, dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
+            if own is not None:
+                own = _with_meta(own, meta_of(reply, speaker))
             if own is not None and not _fits_as_spelled(own, reply.data, call):
                 own = None
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
@@ -611,7 +615,7 @@ class Service:
             if own is not None and draft.value is not reply.data:  # bytes and such may be spelled in another way
                 own = sanitize_result(own, *call.contract.sanitizers)
             if own is not None:
-                return {**own, "_meta": {**(own.get("_meta") or {}), **meta_of(reply, speaker)}}
+                return own
         channels = (call.payload or profile.payload).channels(reply)
         return tool_result(reply, channels, dialect=speaker, media=draft.media, wants_box=False)
 
@@ -634,11 +638,11 @@ class Service:
             if call.observation is not None:
                 call.observation.report_reply(failed or Reply(None))
             own = None if own is result else own
-            is_large = result.isError and call.budget is not None and result.size > call.budget.room
+            is_large = result.isError and call.budget is not None and not fits_as_made(call, result)
             wire = result.to_wire() if own is None or contract.sanitizers or is_large or is_fitted else {}
             clean = sanitize_result(wire, *contract.sanitizers)
             if is_fitted:
-                return (await fit_content(clean["content"], call)).add_to(clean)
+                return await fit_content(clean["content"], call, clean)
             shown = await fit_failure(clean, call) if is_large else clean
             return shown if own is None or shown != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
@@ -655,9 +659,9 @@ class Service:
         sent = {**clean, "structuredContent": said}
         if not is_fitted and contract.count != "both":
             return sent
-        found = await fit_content(clean["content"], call, said)
+        found = await fit_content(clean["content"], call, sent)
         # of texts alone, what is cut is in the data, whose envelope says so
-        return found.add_to(sent) if result.has_structured_content else {**sent, "content": found.blocks}
+        return found if result.has_structured_content else {**sent, "content": found["content"]}
 
     # Tools and resources of the service itself
 
@@ -805,16 +809,23 @@ def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection
 
 def _fits_as_spelled(own: dict[str, Any], data: Any, call: Call) -> bool:
     """Whether data fits as its framework spells it: it was measured as we write it, and that has no lines."""
-    if call.budget is None or isinstance(data, str):
+    if call.budget is None or (isinstance(data, str) and call.budget.counter.unit != "bytes"):
         return True
     content = own["content"] if isinstance(own["content"], list) else ()  # of a server that nobody can change, anything
     texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in content]
     blocks = [{"type": "text", "text": text} for text in texts if isinstance(text, str)]
-    return not any("\n" in block["text"] for block in blocks) or is_within({**own, "content": blocks}, call)
+    is_compact = call.budget.counter.unit != "bytes" and not any("\n" in block["text"] for block in blocks)
+    return is_compact or is_within({**own, "content": blocks}, call)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
     return {**sent, "_meta": {**(sent.get("_meta") or {}), **meta}}
+
+
+def _with_wire_meta(call: Call, wire: Mapping[str, Any]) -> Call:
+    """The call of a result that brings `_meta` of its own, which takes its room where the wire is limited."""
+    own = wire.get("_meta")
+    return replace(call, stamp=(call.stamp or 0) + len(dumps_unproven(own))) if own else call
 
 
 def _unsaid_problem(result: ToolResult, arguments: Mapping[str, Any]) -> Problem | None:

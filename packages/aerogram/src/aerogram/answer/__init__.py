@@ -165,6 +165,8 @@ class Call:
     suits: Callable[[Any], bool] | None = None
     writer: Writer | None = None
     allowance: Allowance | None = None
+    stamp: int | None = None
+    """How many bytes its server itself adds to `_meta`; None where nothing is sent there."""
     levers: Levers | None = None
     """What its caller can change about it, where that is known."""
     notices: tuple[Notice, ...] = ()
@@ -247,6 +249,7 @@ class Call:
             contract.channels,
             payload=self.payload,
             writer=self.writer,
+            stamp=self.stamp,
             counted=contract.count if read is None or read == "either" else read,
             **known,
         )

@@ -31,9 +31,10 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 from aerogram.channels.encodings import cheapest_text
 from aerogram.codes import KIND_RULES, Retry
 from aerogram.content import DEAR_DIGITS
-from aerogram.content.jsontext import dumps, loads
+from aerogram.content.jsontext import dumps, loads, part_to_json
 from aerogram.cursor import dearest as dearest_cursor
 from aerogram.dialects import dialect as dialect_named
+from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ValidationFailed
 from aerogram.normalize.plain import json_around
@@ -56,9 +57,12 @@ __all__ = [
     "Sizer",
     "Writer",
     "channels_of",
+    "frame_bytes",
+    "meta_of",
     "read_failure",
     "split_account",
     "summary_of",
+    "tell_facts",
     "tell_failure",
 ]
 
@@ -69,6 +73,9 @@ Writer: TypeAlias = Callable[[Reply[Any]], Any]
 
 FRAME_BYTES: Final = 320
 """Room for what stands around a result and its text: the response's frame, flags, the server's name, annotations."""
+
+NAME_BYTES: Final = 120
+"""As much of that is for the server's name and version; one that says more of itself takes more."""
 
 _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary": 1.15, "text": 1.0}
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
@@ -324,6 +331,24 @@ _LINES: Final = re.compile(
 )
 
 
+def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
+    """What goes under `_meta`: all but the data where the body is the data alone; the problem in any case."""
+    said = {} if dialect.aside is None else dialect.aside(reply)
+    if dialect.says_fidelity_in_words and reply.fidelity is not None:
+        said["fidelity"] = part_to_json(reply.fidelity)
+    if reply.problem is not None:
+        said["problem"] = tell_facts(reply.problem)
+        if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it
+            said["problem"]["data"] = reply.data
+    return {PREFIX + name: value for name, value in said.items()}
+
+
+def tell_facts(problem: Problem) -> dict[str, Any]:
+    """A problem for programs."""
+    facts: dict[str, Any] = part_to_json(problem)
+    return {**facts, "retryable": problem.retryable}
+
+
 _IGNORED: Final = "CONTROL_IGNORED"
 
 
@@ -434,6 +459,11 @@ class Payload:
         return None if not self.has_schema else {self.box: data} if self.is_boxed else data
 
 
+def frame_bytes(stamp: int | None, meta: Mapping[str, Any]) -> int:
+    """The bytes around the channels of a result, with what its server itself adds to `_meta` and what is there."""
+    return FRAME_BYTES if stamp is None else FRAME_BYTES + max(stamp - NAME_BYTES, 0) + len(dumps(meta))
+
+
 @dataclass(frozen=True, slots=True)
 class Sizer:
     """The size of a reply in a dialect and a channel policy, as a counter counts it: a `measure` for `fit`."""
@@ -444,6 +474,8 @@ class Sizer:
     payload: Payload | None = None
     writer: Writer | None = None
     counted: Count = "larger"
+    stamp: int | None = None
+    """How many bytes a server itself adds to `_meta`; None where nothing is sent there."""
 
     def dearest(self, reply: Reply[Any], /) -> int:
         """The size that the reply would have with an unlucky request id, a long duration and the longest cursor.
@@ -454,13 +486,20 @@ class Sizer:
 
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply: of its larger channel, or of both."""
-        if self.payload is not None:
-            return self.of(self.payload.channels(reply))
         spoken = dialect_named(self.dialect) if isinstance(self.dialect, str) else self.dialect
+        if self.payload is not None:
+            return self.of(self.payload.channels(reply)) + self._beside(reply, spoken)
         completed = spoken.complete(_with_stand_ins(reply, spoken.needs)) if spoken.needs else reply
         if self.writer is not None and completed.problem is None and completed.data is not None:
             completed = completed.replace(data=self.writer(completed))
-        return self.of(channels_of(completed, spoken.encode(completed), self.policy, speaker=spoken))
+        body = spoken.encode(completed)
+        return self.of(channels_of(completed, body, self.policy, speaker=spoken)) + self._beside(completed, spoken)
+
+    def _beside(self, reply: Reply[Any], spoken: Dialect) -> int:
+        """What a reply says besides its channels, where the wire is limited."""
+        if self.counter.unit != "bytes" or self.stamp is None:
+            return 0
+        return frame_bytes(self.stamp, meta_of(reply, spoken)) - FRAME_BYTES
 
     def of(self, channels: Channels) -> int:
         """The size of rendered channels."""

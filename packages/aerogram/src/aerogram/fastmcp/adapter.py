@@ -114,6 +114,7 @@ def install(
     shows = not server._mask_error_details
     service = Service(
         made,
+        server=server,
         controls=controls,
         schema=schema,
         offers=offers,

@@ -9,8 +9,9 @@ import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from aerogram._mcp.results import meta_of, resource_error
+from aerogram._mcp.results import resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Service
+from aerogram.channels import meta_of
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import MissingExtra, NotFound
 from aerogram.fastmcp.handlers import NOTHING, Meant, fault, giving_own_contents, own_value

@@ -20,9 +20,10 @@ from aerogram._mcp.defaults import check_principal, contract_for, owner_of
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, find_declared, meta_of, protocol_error, resource_error, to_sdk
+from aerogram._mcp.results import INVALID_PARAMS, find_declared, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
+from aerogram.channels import meta_of
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
 from aerogram.contract.flags import Flags
@@ -102,6 +103,7 @@ def install(
     made = contract_for(contract, settings, owner_of(server.name))
     service = Service(
         made,
+        server=server,
         controls=controls,
         schema=schema,
         offers=offers,

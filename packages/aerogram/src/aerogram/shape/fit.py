@@ -589,7 +589,9 @@ class _Fitting:
             else:
                 cost = levels.cost(shown)
                 is_far = over > target * LOOSE or over * shown.rows > cost  # by more than a row that is like the others
-                room = cost - over if is_far else min(room, cost) - 0.01
+                # of what is paid for more than once, a part goes that is as much too large
+                share = cost * (target - frame) / (over + target - frame) if target > frame else 0.0
+                room = max(cost - over, min(share, room - 0.01)) if is_far else min(room, cost) - 0.01
         return best
 
     def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
