@@ -12,10 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aerogram.answer import Call, answer
+from aerogram.archive import Archive
+from aerogram.contract import Contract
 from aerogram.cursor import Cursors
 from aerogram.errors import ContractError, InvalidCursor, ValidationFailed
-from aerogram.reply import Reply
+from aerogram.reply import Notice, Reply
 from aerogram.shape.pages import Pager, Window, take, take_async
+from aerogram.shape.places import move_notices
 
 ITEMS = [{"id": number} for number in range(23)]
 
@@ -212,3 +216,77 @@ def test_a_page_after_the_last_item_is_an_empty_list_not_an_empty_search() -> No
     pager = Pager(Cursors(), "list")
     window = pager.window(pager.seal(99))
     assert pager.page(take(ITEMS, window), window).reply.replace(page=None) == Reply.ok([])
+
+
+WHOLE = Reply.ok(
+    [],
+    notices=(
+        Notice("/4/at (float): nan is not a number", "FALLBACK_USED", context={"pointer": "/4/at", "type": "float"}),
+        Notice(
+            "/4/at, /5/at, /6/at and 1,200 more places (int): is long", context={"pointer": "/4/at", "count": 1_203}
+        ),
+        Notice("/name (str): is odd", context={"pointer": "/name", "type": "str"}),
+        Notice(
+            "2 secrets were taken out of this reply", context={"count": 2, "places": ["/data/1/key", "/data/4/key"]}
+        ),
+        Notice("/etc/hosts was read"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "count", "expected"),
+    [
+        (0, 10, WHOLE.notices),
+        (
+            4,
+            2,
+            (
+                Notice(
+                    "/0/at (float): nan is not a number", "FALLBACK_USED", context={"pointer": "/0/at", "type": "float"}
+                ),
+                Notice("1,203 places in all rows (int): is long", context={"count": 1_203}),
+                WHOLE.notices[2],
+                Notice("2 secrets were taken out of all rows", context={"count": 2, "places": ["/data/0/key"]}),
+                WHOLE.notices[4],
+            ),
+        ),
+        (
+            5,
+            1,
+            (
+                Notice("1,203 places in all rows (int): is long", context={"count": 1_203}),
+                WHOLE.notices[2],
+                Notice("2 secrets were taken out of all rows", context={"count": 2, "places": []}),
+                WHOLE.notices[4],
+            ),
+        ),
+    ],
+)
+def test_what_is_said_of_rows_goes_with_them(start: int, count: int, expected: tuple[Notice, ...]) -> None:
+    assert move_notices(WHOLE, "", start, count).notices == expected
+
+
+def test_what_is_said_of_rows_in_an_object_goes_with_them() -> None:
+    told = Reply.ok({}, notices=(Notice("/rows/7/at (float): is odd", context={"pointer": "/rows/7/at"}),))
+    (notice,) = move_notices(told, "/rows", 5, 3).notices
+    assert (notice.message, notice.context) == ("/rows/2/at (float): is odd", {"pointer": "/rows/2/at"})
+    assert move_notices(told, "/rows", 0, 5).notices == ()
+
+
+@pytest.mark.parametrize("asked", [{"page_size": 2}, {"max_tokens": 500, "pages": True}], ids=["asked", "cut"])
+async def test_on_every_page_a_pointer_leads_to_what_is_said_of_it(asked: dict[str, Any]) -> None:
+    rows = [{"id": n, "at": float("nan") if n % 4 == 2 else 1.0, "text": "word " * 40} for n in range(9)]
+    contract, cursor, seen, told = Contract(dialect="response-v2", archive=Archive.in_memory()), None, 0, 0
+    while True:
+        reply = await answer(Call(contract, operation="rows", cursor=cursor, **asked), rows)
+        assert reply.problem is None
+        pointers = [one.message.split()[0] for one in reply.notices if one.message.endswith("written as null")]
+        odd = [f"/{at}/at" for at in range(len(reply.data)) if rows[seen + at]["id"] % 4 == 2]
+        assert pointers == odd
+        seen, told = seen + len(reply.data), told + len(pointers)
+        assert reply.page is not None
+        cursor = reply.page.cursor
+        if cursor is None:
+            break
+    assert (seen, told) == (9, 2)

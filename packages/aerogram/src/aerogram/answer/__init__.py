@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -81,6 +82,7 @@ from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
+from aerogram.shape.places import move_notices
 from aerogram.shape.records import find_record_type
 from aerogram.telemetry import OBSERVATION, Observation
 from aerogram.tokens import Budget
@@ -633,10 +635,17 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     said: dict[str, Any] = {"data": data, "page": shown.page}
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
-    place = ROWS if rows.name is None else RECORD + pointer_of((rows.name,))
+    place = ROWS if rows.name is None else RECORD + _place_of(rows)
     told = move_citations(reply, place, window.offset, len(shown.data)) if reply.citations else reply
+    if told.notices:
+        told = move_notices(told, _place_of(rows), window.offset, len(shown.data))
     ahead = None if call.cursor is not None else lambda: rows.items
     return draft._replace(reply=told.replace(**said), resume=found.resume, ahead=ahead, rows=rows, source=None)
+
+
+def _place_of(rows: Rows) -> str:
+    """Where in the data its rows stand."""
+    return "" if rows.name is None else pointer_of((rows.name,))
 
 
 def _pager(call: Call) -> Pager:
@@ -771,7 +780,7 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     observation = OBSERVATION.get()
     if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.size_before(), observation.size_before or 0)
-    return draft._replace(reply=_with_size_of_page(call, found.reply), leftovers=found.leftovers)
+    return draft._replace(reply=_as_page(call, found.reply), leftovers=found.leftovers)
 
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
@@ -800,10 +809,17 @@ async def _fit_in_turn(call: Call, draft: ReplyDraft) -> ReplyDraft:
             loop.call_soon(turn.release)
 
 
-def _with_size_of_page(call: Call, reply: Reply[Any]) -> Reply[Any]:
-    """The reply with the size that its page came out with, where nobody has chosen one for its walk."""
-    page, rows = reply.page, None if call.cursor is None or call.page_size is not None else rows_of(reply.data)
-    if page is None or rows is None or page.total is None or (page.page_size or 0) < page.total:
+def _as_page(call: Call, reply: Reply[Any]) -> Reply[Any]:
+    """The reply with the size that its page came out with, where nobody has chosen one, and what is said of its rows.
+
+    What is said of rows on the pages that follow is said there.
+    """
+    page, rows = reply.page, None if reply.page is None else rows_of(reply.data)
+    if page is None or rows is None:
+        return reply
+    if page.cursor and reply.notices:
+        reply = move_notices(reply, _place_of(rows), 0, len(rows.items))
+    if call.cursor is None or call.page_size is not None or (page.page_size or 0) < (page.total or math.inf):
         return reply
     return reply.replace(page=replace(page, page_size=len(rows.items)))
 
