@@ -137,6 +137,23 @@ async def test_an_entry_is_invisible_to_everybody_else(open_archive: OpenArchive
     assert (await archive.get(stored.hash, principal=owner)).value() == ROWS
 
 
+async def test_an_entry_is_invisible_in_another_realm(open_archive: OpenArchive) -> None:
+    archive, realm = open_archive(), "one"
+
+    async def name_realm() -> str:
+        return realm
+
+    archive.realm = name_realm
+    (stored,) = await archive.put(Content.of_text("kept"), principal="ada")
+    realm = "two"
+    with pytest.raises(NotFound):
+        await archive.get(stored.hash, principal="ada")
+    assert [one async for one in archive.newest(principal="ada")] == []
+    assert not await archive.delete(stored.hash, principal="ada")
+    realm = "one"
+    assert (await archive.get(stored.hash, principal="ada")).body == b"kept"
+
+
 async def test_one_principals_delete_leaves_the_same_content_of_another(open_archive: OpenArchive) -> None:
     archive, owner, other = open_archive(), somebody(), somebody()
     (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)

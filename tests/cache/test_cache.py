@@ -294,3 +294,18 @@ async def test_a_damaged_entry_is_as_good_as_none(tmp_path, reply):
         file.write_text(json.dumps({"value": {"reply": reply, "stored_at": time.time()}}))
     assert len(damaged) == 1
     assert (await cache.fetch(key, handler)).data == 2
+
+
+async def test_an_answer_of_another_realm_is_not_given(open_cache):
+    cache, key, handler, realm = open_cache(), fresh_key(), Handler(Reply.ok(1), Reply.ok(2)), "one"
+
+    async def name_realm():
+        return realm
+
+    cache.realm = name_realm
+    assert (await cache.fetch(key, handler)).data == 1
+    realm = "two"
+    assert (await cache.fetch(key, handler)).data == 2
+    realm = "one"
+    assert (await cache.fetch(key, handler)).data == 1
+    assert await cache.forget(key)

@@ -6,7 +6,10 @@ import anyio
 import httpx
 import pytest
 from fastmcp import Client
+from mcp import MCPError
 
+from aerogram.content import Content
+from aerogram_knowledge import Knowledge
 from serving import serving
 
 FILES = {
@@ -114,3 +117,64 @@ def test_no_door_tells_of_vendors_that_only_withheld_documents_know(gated):
         assert client.get("/page/api/context").json()["suggestion"] == "Ferry"
     texts = (str(told), contents, over_http.text, nobody.text, page)
     assert [(secret, text) for secret in secrets for text in texts if secret in text] == []
+
+
+SECRET = "---\nlicense: Trade-Secret\n---\n# Prices\n\n" + "\n\n".join(
+    f"Paragraph {n}: the walrus price is {n * 7} crowns." for n in range(80)
+)
+WALRUS = {"source_file": "prices.md", "query": "walrus price"}
+
+
+async def find_kept(server) -> tuple[list[str], list[str]]:
+    """What a server gives back by hash, by ids, over HTTP and as a resource, and what it says where it does not."""
+    given, refused = [], []
+    async with Client(server.mcp) as client, httpx.AsyncClient(base_url=server.address, timeout=30) as http:
+        digest = Content.of_text(SECRET.split("---\n")[2]).hash
+        for asked in ({"hash": digest}, {"ids": [2]}):
+            found = await client.call_tool("retrieve", asked, raise_on_error=False)
+            (refused if found.is_error else given).append(str(found.content))
+        answer = await http.get(f"/v1/content/{digest}")
+        (given if answer.is_success else refused).append(answer.text)
+        try:
+            given.append(str(await client.read_resource(f"aerogram://archive/{digest}")))
+        except MCPError as error:
+            refused.append(str(error))
+    return given, refused
+
+
+async def keep(server) -> None:
+    async with Client(server.mcp) as client:
+        await client.call_tool("digest_document", WALRUS)
+        await client.call_tool("get_chunks", {"chunk_ids": [1, 2, 3, 4, 5, 6], "max_tokens": 500})
+
+
+def test_what_was_kept_before_it_was_withheld_is_given_back_by_nobody(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "prices.md").write_text(SECRET)
+    with serving(tmp_path / "index", documents=docs) as server:
+        anyio.run(keep, server)
+        given, refused = anyio.run(find_kept, server)
+        assert (len(given), refused) == (4, [])
+    with serving(tmp_path / "index", "--withheld-licenses", "trade-secret", documents=docs) as server:
+        given, refused = anyio.run(find_kept, server)
+        assert (given, len(refused)) == ([], 4)
+        assert "walrus" not in str(refused)
+
+
+def test_what_was_kept_of_a_document_that_comes_under_a_withheld_licence_is_given_back_by_nobody(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "prices.md").write_text(SECRET.replace("Trade-Secret", "MIT"))
+    withheld = ("--withheld-licenses", "trade-secret")
+    with serving(tmp_path / "index", *withheld, documents=docs) as server:
+        anyio.run(keep, server)
+        assert len(anyio.run(find_kept, server)[0]) == 4
+        (docs / "other.md").write_text("# Other\n\nA giraffe.\n")
+        with Knowledge(tmp_path / "index") as index:
+            index.ingest(docs)
+        assert len(anyio.run(find_kept, server)[0]) == 4
+        (docs / "prices.md").write_text(SECRET)
+        with Knowledge(tmp_path / "index") as index:
+            index.ingest(docs)
+        assert anyio.run(find_kept, server)[0] == []

@@ -15,8 +15,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final, Self
 
+from aerogram.content import canonical_json
 from aerogram.errors import Forbidden
 from aerogram.reply import Notice
 from aerogram_knowledge.documents.front import UNKNOWN_LICENSE, in_lower_case, license_of
@@ -182,6 +184,7 @@ class LicenseFilter:
         self.withheld: Final = tuple(map(LicenceName.of, (*named, UNKNOWN_LICENSE, "unknown") if named else ()))
         self._store = store
         self._known: tuple[int, tuple[str, ...]] = (-1, ())
+        self._realm: tuple[int, str] = (-1, "")
         self._holds = lru_cache(MOST_REMEMBERED)(self._find)
 
     def holds(self, stated: str | None) -> bool:
@@ -200,6 +203,22 @@ class LicenseFilter:
             found = {key_of(one) for one in self._store.values("license") if self.holds(one)}
             self._known = (generation, tuple(sorted(found)))
         return self._known[1]
+
+    def realm(self) -> str:
+        """What stands for all that is withheld now: another name when that is other, none when nothing can be.
+
+        What was kept in another realm may hold what may no longer be shown.
+        """
+        if self._store is None or not self.withheld:
+            return ""
+        generation = self._store.generation
+        if self._realm[0] != generation:
+            spellings, graph = self.spellings(), self._store.graph()
+            documents = sorted(self._store.names_under(spellings)) if spellings else []
+            records = [one["id"] for one in (*graph.entities, *graph.relationships) if self.bars(one)]
+            told = [[one.written for one in self.withheld], documents, sorted(records)]
+            self._realm = (generation, sha256(canonical_json(told)).hexdigest())
+        return self._realm[1]
 
     def narrow(self, filters: Filters) -> Filters:
         """Filters that let nothing pass which the gate holds back."""

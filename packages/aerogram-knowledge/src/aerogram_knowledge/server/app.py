@@ -46,6 +46,9 @@ _NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 def build_contract(library: Library, settings: Settings, keys: Keys, fleet: SharedParts | None = None) -> Contract:
     """What the server promises about its replies, by its settings, and over what it shares with other servers."""
     fleet, usual = fleet or SharedParts(settings), settings.plan
+    for kept in (fleet.archive, fleet.cache):
+        if kept is not None:  # what is withheld by now may be among it
+            kept.realm = library.realm
     return Contract(
         dialect=settings.dialect,
         budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,

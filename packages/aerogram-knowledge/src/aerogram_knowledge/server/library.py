@@ -65,6 +65,7 @@ class Library:
         self._known: list[Knowledge] = [self._open()]
         self._file = self._file_now()
         self.cursors = self._known[0].cursors
+        self._realm = ""
 
     def __enter__(self) -> Self:
         return self
@@ -151,6 +152,13 @@ class Library:
             return bool(await self.ask(lambda known: known.directory().vendors()))
         except Unavailable:
             return True
+
+    async def realm(self) -> str:
+        """What stands for all that is withheld now; while the index is away, that of before."""
+        if self._options["withheld_licenses"]:
+            with contextlib.suppress(Unavailable):
+                self._realm = await self.ask(lambda known: known.gate.realm())
+        return self._realm
 
     async def ask(self, question: Callable[[Knowledge], T]) -> T:
         """What a function of the index gives, from a worker thread."""

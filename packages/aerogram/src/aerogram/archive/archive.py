@@ -169,7 +169,10 @@ class _EntryCache:
 
 
 class Archive:
-    """Puts content away for a principal and gives it back, whole and verified."""
+    """Puts content away for a principal and gives it back, whole and verified.
+
+    `realm` names what the entries of now belong to besides: those of another realm are out of reach.
+    """
 
     def __init__(
         self,
@@ -181,8 +184,10 @@ class Archive:
         directory: Path | None = None,
         inventories: InventoryStore | None = None,
         clock: Callable[[], float] = time.time,
+        realm: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._store = store
+        self.realm = realm
         self._inventories = inventories or _PlainInventoryStore(store)
         self._lifetime = lifetime
         self._quota = quota
@@ -235,7 +240,7 @@ class Archive:
         """
         self._refuse_oversized(contents)
         loop = asyncio.get_running_loop()
-        put = _Put(_owner(principal), contents, loop.create_future())
+        put = _Put(await self._owner(principal), contents, loop.create_future())
         if loop in self._waiting:
             self._waiting[loop].append(put)
         else:  # nobody writes, so this one does, for all who come meanwhile
@@ -256,7 +261,7 @@ class Archive:
 
     async def entry(self, hash: str, *, principal: str | None = None) -> tuple[Content, float]:
         """As `get`, with the seconds that the entry still has to live."""
-        owner = _owner(principal)
+        owner = await self._owner(principal)
         digest = await self._full_digest(owner, hash)
         mark = await self._mark(owner, digest)
         content, end = self._memory.recall(_key(owner, digest), mark) or await self._read(owner, digest)
@@ -265,6 +270,12 @@ class Archive:
         if left <= 0:
             raise _not_found(f"sha256:{digest}", "expired")
         return content, left
+
+    async def _owner(self, principal: str | None) -> str:
+        """A short stand-in for the principal in the realm of now, so that no store learns its name."""
+        realm = await self.realm() if self.realm is not None else ""
+        who = b"anyone" if principal is None else b"principal:" + principal.encode()
+        return sha256(b"realm:" + realm.encode() + b"\0" + who if realm else who).hexdigest()[:24]
 
     async def _read(self, owner: str, digest: str) -> tuple[Content, float]:
         record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
@@ -284,14 +295,14 @@ class Archive:
 
     async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
         """The principal's entries, the newest first; what has just vanished is passed over."""
-        inventory = await self._inventory(_owner(principal))
+        inventory = await self._inventory(await self._owner(principal))
         for digest in reversed(inventory.oldest_first()):
             with contextlib.suppress(NotFound):
                 yield await self.get(f"sha256:{digest}", principal=principal)
 
     async def delete(self, hash: str, *, principal: str | None = None) -> bool:
         """Forget an entry; whether there was one."""
-        owner = _owner(principal)
+        owner = await self._owner(principal)
         async with self._inventory_lock():
             try:
                 digest = _match(await self._inventory(owner), hash)
@@ -303,7 +314,7 @@ class Archive:
 
     async def usage(self, *, principal: str | None = None) -> ArchiveUsage:
         """What a principal has stored at the moment."""
-        inventory = await self._inventory(_owner(principal))
+        inventory = await self._inventory(await self._owner(principal))
         now = self._clock()
         sizes = [size for size, end in inventory.live.values() if end > now]
         return ArchiveUsage(len(sizes), sum(sizes), self._quota)
@@ -497,11 +508,6 @@ class Archive:
             message = "The archive's directory cannot be used at the moment"
             raise Unavailable(message, retry_after=RETRY_AFTER) from error
         return stack
-
-
-def _owner(principal: str | None) -> str:
-    """A short stand-in for the principal, so that no store learns its name."""
-    return sha256(b"anyone" if principal is None else b"principal:" + principal.encode()).hexdigest()[:24]
 
 
 _KINDS: Final[tuple[Kind, ...]] = ("bytes", "text", "json")

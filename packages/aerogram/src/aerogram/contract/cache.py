@@ -69,7 +69,10 @@ class _PendingAnswer:
 
 
 class Cache:
-    """Keeps answers for `fresh_for` seconds, and for `stale_for` more in case of need."""
+    """Keeps answers for `fresh_for` seconds, and for `stale_for` more in case of need.
+
+    `realm` names what the answers of now belong to: those of another realm are not given.
+    """
 
     def __init__(
         self,
@@ -80,8 +83,10 @@ class Cache:
         slow_after: float = 1.0,
         largest: int = MEGABYTE,
         clock: Callable[[], float] = time.time,
+        realm: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._store = store
+        self.realm = realm
         self._fresh_for = fresh_for
         self._stale_for = stale_for
         self._slow_after = slow_after
@@ -137,6 +142,7 @@ class Cache:
         """The answer to a call: a kept one while it is fresh, else what `produce` gives."""
         if key is None:
             return await produce()
+        key = await self._place(key)
         held = await self._read(key)
         if held is not None and held.age <= self._fresh_for:
             return _hit(held.reply)
@@ -144,13 +150,18 @@ class Cache:
 
     async def forget(self, key: str) -> bool:
         """Drop an entry; whether there was one."""
-        return bool(await self._ask(lambda: self._store.delete(key, collection=COLLECTION)))
+        place = await self._place(key)
+        return bool(await self._ask(lambda: self._store.delete(place, collection=COLLECTION)))
 
     async def close(self) -> None:
         """Let go of the store's connections."""
         close = getattr(self._store, "close", None)
         if close is not None:
             await close()
+
+    async def _place(self, key: str) -> str:
+        realm = await self.realm() if self.realm is not None else ""
+        return sha256(f"{realm} {key}".encode()).hexdigest() if realm else key
 
     async def _produce_once(
         self, key: str, held: _CachedReply | None, produce: Produce, request_id: str | None
