@@ -17,12 +17,15 @@ from facts_sets import CUT
 
 MARK = "…"
 LEFT_OUT = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?left out")
-SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?shown(?! with less)")
+SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (?:items )?shown(?! with less)")
 LINES = re.compile(r"\(([\d,]+) of ([\d,]+) lines\)")
 CHARACTERS = re.compile(r"[\d,]+ of [\d,]+ characters")
 LESS = re.compile(r"(in|with) less detail|(\d|all) (with|without) ")
-MEMBERS = re.compile(r"([^\s,:(]+) \(([\d,]+) of ([\d,]+)")
-OTHERS = re.compile(r"\) and \d+ more")
+MEMBERS = re.compile(
+    r"([\d,]+) of ([\d,]+) (?:characters of )?(?!(?:characters|members|items|shown)\b)([^\s,;]+)"
+    r"(?=, \d| and \d+ more| shown)"
+)
+OTHERS = re.compile(r" and \d+ more shown")
 UNKNOWN = None
 
 
@@ -57,7 +60,7 @@ def see(data, read, *, words=(), outline=None, partial=False):
         missing = _number(found[2]) - _number(found[1])
     elif marks or is_cut(data) or (partial and not LESS.search(said)):
         missing = None
-    named = {name: _number(total) - _number(shown) for name, shown, total in MEMBERS.findall(said)}
+    named = {name: _number(total) - _number(shown) for shown, total, name in MEMBERS.findall(said)}
     rows = [_without_value(row) if row.get("member") in named else row for row in rows]
     return Seen(rows, missing, outline or {}, {**named, **marks}, names_cuts=bool(named) and not OTHERS.search(said))
 

@@ -69,7 +69,7 @@ def test_a_condensed_reply_is_a_summary() -> None:
     condensed = sum(row not in findings(30) for row in reply.data)
     digest = meta["content_archive_hashes"]["data"].removeprefix("sha256:")
     call = f"retrieve(hash='{digest}', offset={30 - condensed})"
-    assert meta["warnings"] == [f"the last {condensed} in less detail; whole: {call}"]
+    assert meta["warnings"] == [f"30 of 30 shown, the last {condensed} in less detail; whole: {call}"]
     assert condensed > 15
     assert "dropped_content_ids" not in meta
     assert dict(leftovers)["data"].value() == findings(30)

@@ -49,4 +49,4 @@ async def test_a_map_of_values_that_a_schema_describes_is_shown_in_part():
     async with fastmcp.Client(server) as client:
         sent = await client.call_tool("cells", {}, raise_on_error=False)
     shown = sent.structured_content["matches"]["Sheet1"]
-    assert len(shown) > 100 and f"({len(shown)} of 400)" in sent.content[0].text
+    assert len(shown) > 100 and f"{len(shown)} of 400 matches/Sheet1 shown" in sent.content[0].text

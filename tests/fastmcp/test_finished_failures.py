@@ -130,7 +130,7 @@ async def test_many_blocks_are_shown_whole_from_the_first_on() -> None:
     async with Client(server_of(blocks, budget=2_000)) as client:
         shown = [block.text for block in (await client.call_tool("blocks")).content]
         assert shown[0] == "block 0 " * 30 and len(shown) > 10
-        assert "of 40 blocks left out: retrieve(" in shown[-1]
+        assert "of 40 blocks shown; more: retrieve(" in shown[-1]
 
 
 async def test_bytes_are_clean_in_the_spelling_of_the_framework() -> None:

@@ -66,9 +66,11 @@ async def test_what_a_payload_lacks_is_said_where_a_model_reads_it(door):
         assert account.splitlines()[0] == result.structured_content["aerogram"]["note"]
         assert read(result).data == result.structured_content["result"]
     cursor = page.meta["dev.aerogram/page"]["cursor"]
-    assert page.structured_content["aerogram"] == {"note": f"this is one page of 120 in all; next: cursor='{cursor}'"}
+    assert page.structured_content["aerogram"] == {"note": f"3 of 120 shown; next: cursor='{cursor}'"}
     note = fitted.structured_content["aerogram"]["note"]
-    assert re.fullmatch(r"the last \d+ without text; whole: retrieve\(hash='\w{12}', offset=\d+\)", note)
+    assert re.fullmatch(
+        r"120 of 120 shown, the last \d+ without text; whole: retrieve\(hash='\w{12}', offset=\d+\)", note
+    )
 
 
 @dataclass
@@ -142,5 +144,5 @@ async def test_a_handler_that_says_it_returns_a_reply_is_sent_without_complaint(
         result = await server.call("own_page")
     payload, _, account = result.content[0].text.partition("\n")
     assert json.loads(payload) == ROWS[:10]
-    assert account == "aerogram: this is one page of 120 in all; next: cursor='10'"
+    assert account == "aerogram: 10 of 120 shown; next: cursor='10'"
     assert result.meta["dev.aerogram/page"]["cursor"] == "10"

@@ -69,11 +69,20 @@ def sections() -> str:
     return "\n\n".join(f"Section {n}\n\n" + f"In part {n} we measured {n * 7} samples. " * 12 for n in range(120))
 
 
+def log(max_count: int, since: str = "") -> str:
+    entries = (f"Commit: {n:040x}\nAuthor: Ann\nMessage: Change line {n}, because it was wrong\n" for n in range(400))
+    return "Commit history:\n\n" + "\n".join(list(entries)[:max_count])
+
+
+def found(maxResults: int = 300) -> dict:  # noqa: N803 - as servers in other languages call it
+    return {"rows": [{"id": n, "text": "words " * 20} for n in range(maxResults)], "truncated": False}
+
+
 def secret() -> str:
     return f"{TEXT}\npassword=hunter2secret\n{TEXT}"
 
 
-TOOLS = (typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name, sections)
+TOOLS = (typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name, sections, log, found)
 
 
 def on_fastmcp(**settings):
@@ -273,9 +282,50 @@ async def test_a_page_says_which_part_it_is_and_ends_where_a_reader_would_stop(c
         text, asked = parts(second)
         quiet = {"raise_on_error": False} if client_of is on_fastmcp else {}
         beyond = await client.call_tool("retrieve", {**asked, "offset": len(TEXT)}, **quiet)
-    assert f"aerogram: {first + 1} to {asked['offset']} of {len(TEXT)} characters; more: " in second.content[0].text
+    assert (
+        f"aerogram: {first + 1} to {asked['offset']} of {len(TEXT)} characters shown; more: " in second.content[0].text
+    )
     assert TEXT[first:].startswith(text) and (TEXT[asked["offset"] - 1].isspace() or TEXT[asked["offset"]].isspace())
     assert f"beyond the end: there are {len(TEXT)}" in beyond.content[0].text
+
+
+@FRAMEWORKS
+@pytest.mark.parametrize(
+    ("tool", "given", "shown", "asked"),
+    [
+        (
+            "log",
+            {"since": "2026", "max_count": 300},
+            r"\d+ of \d+ characters shown \(\d+ of 300 entries\)",
+            "max_count=300",
+        ),
+        ("found", {"maxResults": 300}, r"\d+ of 300 shown", "maxResults=300"),
+    ],
+)
+async def test_a_caller_who_has_chosen_a_size_hears_that_it_is_not_what_ended_the_answer(
+    client_of, tool, given, shown, asked
+):
+    async with client_of(budget=1_000) as client:
+        line = (await client.call_tool(tool, given)).content[0].text.rpartition("aerogram: ")[2]
+        small = (await client.call_tool(tool, {**given, asked.partition("=")[0]: 3})).content[0].text
+        unasked = (await client.call_tool("rows", {})).content[0].text.rpartition("aerogram: ")[2]
+    assert re.match(rf"{shown}, ended by the budget of 1000 tokens, not by {asked}; more: retrieve\(", line)
+    assert "aerogram:" not in small and "ended by" not in unasked
+
+
+@FRAMEWORKS
+@pytest.mark.parametrize("tool", ["rows", "found", "listed_by_name", "by_name"])
+async def test_the_end_of_a_list_is_one_call_away_wherever_it_stands(client_of, tool):
+    """The last line names it: the same call with another offset, and what that gives is the end."""
+    async with client_of(budget=1_000) as client:
+        line = (await client.call_tool(tool, {})).content[0].text.rpartition("aerogram: ")[2]
+        ways = re.search(r"(?:more|whole): retrieve\((?P<given>[^)]*)\)[^\n;]*; end: offset=(?P<last>-\d+)$", line)
+        given = eval(f"dict({ways['given']})")
+        end = (await client.call_tool("retrieve", {**given, "offset": int(ways["last"])})).content[0].text
+    data = json.loads(end)
+    assert len(data) == -int(ways["last"]) and "aerogram:" not in end
+    last = {"listed_by_name": {"C399"}, "by_name": {"user 199"}}
+    assert data[-1].keys() == last[tool] if tool in last else data[-1]["id"] == 299
 
 
 @FRAMEWORKS
@@ -283,7 +333,7 @@ async def test_the_end_of_a_long_text_is_one_call_away(client_of):
     async with client_of(budget=600) as client:
         cut = await client.call_tool("typed", {})
         _, asked = parts(cut)
-        last = int(re.search(r"; the end: offset=(-\d+)\Z", cut.content[0].text)[1])
+        last = int(re.search(r"; end: offset=(-\d+)\Z", cut.content[0].text)[1])
         found = await client.call_tool("retrieve", {**asked, "offset": last})
         more = arguments((await client.call_tool("rows", {})).content[0].text)
         rows = await client.call_tool("retrieve", {**more, "offset": -2})

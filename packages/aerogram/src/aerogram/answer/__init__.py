@@ -74,7 +74,7 @@ from aerogram.reply import (
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citations, move_citations, trim_citations
-from aerogram.shape.controls import Levers
+from aerogram.shape.controls import Levers, find_size
 from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
 from aerogram.shape.fit import fit as fit_reply
 from aerogram.shape.media import refer_media
@@ -864,6 +864,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         is_too_large=draft.is_too_large,
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
         echoes=contract.speaker.echoes,
+        asked=find_size(call.arguments),
     )
     if budget.counter.unit != "tokens":
         found = found._replace(reply=_with_count(found.reply, budget.room, 0))

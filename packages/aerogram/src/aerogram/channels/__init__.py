@@ -41,6 +41,7 @@ from aerogram.normalize.plain import json_around
 from aerogram.problems import MOST_FAULTS
 from aerogram.reply import LEFT_OUT, WAY_ON, Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.reply.identity import shown_names
+from aerogram.reply.shown import count_last, say_page
 from aerogram.tokens import Counter, best_counter
 
 __all__ = [
@@ -372,7 +373,7 @@ class Account(NamedTuple):
             said.append(reply.notices[-1].message if reply.notices else _fidelity_line(reply.fidelity))
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
-            said.append(_way_on(reply.page, reply.data))
+            said.append(_way_on(reply.page, reply.data, is_counted=bool(said)))
         said += [one.message for one in reply.notices if one.code == _IGNORED and one.message not in said]
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
@@ -388,16 +389,18 @@ class Account(NamedTuple):
         return {"note": self.note} if not self.left_out else {"note": self.note, "left_out": dict(self.left_out)}
 
 
-def _way_on(page: Page, data: Any) -> str:
-    """How far a page goes, and how the next one is asked for: by a whole call where that is known."""
+def _way_on(page: Page, data: Any, *, is_counted: bool) -> str:
+    """How far a page goes, unless that is said, and how the next is asked for: by a whole call where one is known."""
     known = (page.extra or {}).get(WAY_ON)
     if known is None:
-        total = "" if page.total is None else f" of {page.total} in all"
-        return f"this is one page{total}; next: cursor='{page.cursor}'"
+        words = "" if is_counted else f"{say_page(0, len(_items(data)), page.total)}; "
+        return f"{words}next: cursor='{page.cursor}'"
     call, offset = known
     reached = offset + len(data)
-    part = f"{offset + 1} to {reached}" if offset else str(reached)
-    return f"{part} of {page.total}{' characters' if isinstance(data, str) else ''}; more: {call}, offset={reached})"
+    last = 0 if offset or page.total is None else count_last(reached, page.total)
+    end = f"; end: offset=-{last}" if last else ""
+    words = say_page(offset, len(data), page.total, "characters" if isinstance(data, str) else "")
+    return f"{words}; more: {call}, offset={reached}){end}"
 
 
 def split_account(text: str) -> tuple[str, Account | None]:

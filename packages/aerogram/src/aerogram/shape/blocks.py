@@ -16,8 +16,9 @@ from functools import partial
 from itertools import accumulate
 from typing import Any, Final
 
-from aerogram.content import Content
+from aerogram.content import Content, short_digits
 from aerogram.content.jsontext import dumps
+from aerogram.reply.shown import add_call, say_shown
 from aerogram.shape.fit import Leftover
 from aerogram.shape.media import note_block, refer_media
 from aerogram.shape.text import whole_characters
@@ -41,12 +42,13 @@ class Keeping:
     is_kept: bool
     retrieve: str | None = None
 
-    def marks(self, what: str, content: Content, option: str = "") -> tuple[str, ...]:
-        """Lines that say what is not shown and where it is, the fullest first; the last one takes hardly any room."""
+    def marks(self, what: str, content: Content, given: str = "") -> tuple[str, ...]:
+        """Lines that say what is shown and where the rest is, the fullest first; the last one takes hardly any room."""
         if not self.is_kept:
             return (f"… [{what}; the rest was not kept]", "… [not kept]", "…")
-        call = f'{self.retrieve}(hash="{content.hash}"{option})' if self.retrieve else content.hash
-        return (f"… [{what}: {call}]", f"… [{content.short_hash}]", "…")
+        digits = short_digits(content.hash)
+        told = add_call(what, self.retrieve, digits, given, "more") if self.retrieve else f"{what}; {content.hash}"
+        return (f"… [{told}]", f"… [{content.short_hash}]", "…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def _cut_texts(blocks: list[Block], room: int, scale: Scale, keeping: Keeping) -
 
 def _mark_cut(keeping: Keeping, content: Content, total: int, shown: int) -> str:
     """The line after a text that is cut, which says where it goes on."""
-    return keeping.marks(f"{total} characters in all", content, f", as_text=true, offset={shown}")[0]
+    return keeping.marks(say_shown(shown, total, "characters"), content, f", as_text=True, offset={shown}")[0]
 
 
 def _shorten(text: str, mark: Callable[[int], str], room: int, scale: Scale) -> str:
@@ -157,12 +159,12 @@ def _shorten(text: str, mark: Callable[[int], str], room: int, scale: Scale) -> 
 def _beginning(blocks: list[Block], room: int, scale: Scale, keeping: Keeping, everything: Content) -> list[Block]:
     """The first blocks that fit, and a word about the others; the fullest word that fits by itself."""
 
-    def words(left: int) -> list[Block]:
-        what = f"{left} of {len(blocks)} blocks left out"
-        return [note_block(mark) for mark in keeping.marks(what, everything)]
+    def words(kept: int) -> list[Block]:
+        what = say_shown(kept, len(blocks), "blocks")
+        return [note_block(mark) for mark in keeping.marks(what, everything, f", offset={kept}" if kept else "")]
 
     most = words(len(blocks))
     fullest = next((level for level, word in enumerate(most) if scale.of(word) <= room), len(most) - 1)
     ends = list(accumulate(map(scale.of, blocks)))
     kept = bisect_right(ends, room - scale.of(most[fullest]))
-    return [*blocks[:kept], words(len(blocks) - kept)[fullest]]
+    return [*blocks[:kept], words(kept)[fullest]]

@@ -7,6 +7,7 @@ are those that a call has. What to do about a reply that is too large is told in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -108,6 +109,27 @@ def controls_for(choice: Choice, tool: str) -> Controls:
         return Controls(tuple(choice.get(tool, ())))
     is_chosen = choice if isinstance(choice, bool) or choice is None else tool in tuple(choice)
     return Controls(tuple(CONTROLS)) if is_chosen else Controls()
+
+
+# Sizes that callers choose by arguments of the tool's own
+
+_SIZE: Final = re.compile(
+    r"(?:max(?:imum)?|n|num(?:ber)?(?:_?of)?)?_?-?(?:limit|size|count|results?|rows?|lines?|items?|entries|records?|matches"
+    r"|chars?|characters|length)|limit|top(?:_?[kn])?|first|last|take|head|tail|n|k"
+    r"|(?:page|batch|result|row|line|item)_?-?(?:size|limit|count)|(?:results_?)?per_?-?page",
+    re.IGNORECASE,
+)
+_MOST: Final = 10**9
+
+
+def find_size(arguments: Mapping[str, Any]) -> str | None:
+    """The size that a caller has chosen, as it was given: `max_count=120`."""
+    sizes = (
+        f"{name}={value}"
+        for name, value in arguments.items()
+        if type(value) is int and 0 < value < _MOST and _SIZE.fullmatch(name)
+    )
+    return next(sizes, None)
 
 
 # Advice about replies that are too large

@@ -41,7 +41,7 @@ from aerogram.reply import (
     Resume,
 )
 from aerogram.reply.identity import POSITION, Names
-from aerogram.reply.shown import add_call, drop_call, say_shown
+from aerogram.reply.shown import add_call, count_last, drop_call, say_cause, say_shown
 from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
@@ -88,8 +88,9 @@ OUTLINE_FRAME: Final = 40
 """An outline takes at most so many times what it says, as where it is sent in two channels, and so much besides."""
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
-PAGES_BEFORE_END: Final = 3
-"""Where a text has more of what is shown than so many times, the way to its end is told as well."""
+ENDS_TOLD: Final = 600
+"""From such a budget on, there is room to tell the way to the end of a list."""
+_FEW_LAST: Final = 8
 MANY_ROWS: Final = 2_000
 """The hash of more rows than these is taken while rows are priced."""
 WIDE: Final = 1_000
@@ -168,6 +169,7 @@ def fit(
     suits: Callable[[Reply[Any]], bool] | None = None,
     echoes: bool = True,
     cites_unasked: bool = False,
+    asked: str | None = None,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -181,7 +183,8 @@ def fit(
     that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
     With `is_too_large`, it is known that the whole does not fit. Where the schema spares nothing, `suits` says whether
     a reply that was cut regardless still is what it promises. A contract that `echoes` the question does so as well
-    where not all fits; citations that nobody asked for (`cites_unasked`) go without a word.
+    where not all fits; citations that nobody asked for (`cites_unasked`) go without a word. `asked` is the size that
+    the caller has chosen itself, such as `limit=100`, who is told that it is not what ended the answer.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -204,6 +207,7 @@ def fit(
         source,
         echoes,
         cites_unasked,
+        asked,
     )
     whole = None if is_too_large else fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner()
     fitted = whole or fitting.reduce()
@@ -224,12 +228,10 @@ class _Shown(NamedTuple):
     def rows(self) -> int:
         return self.whole + self.lower
 
-    def describe(self, total: int | str | None, lacks: str) -> str:
-        """In words, of how many in all where some are missing; `lacks` is what those in less detail are without."""
-        if total is None:
-            return f"{f'the last {self.lower}' if self.whole else 'all'} {lacks}"
+    def describe(self, total: int | str, lacks: str) -> str:
+        """In words; `lacks` is what those in less detail are without."""
         detail = f", {lacks}" if not self.whole else f", the last {self.lower} {lacks}"
-        return say_shown(self.rows, total, detail if self.lower else "")
+        return say_shown(self.rows, total, detail=detail if self.lower else "")
 
 
 class _Levels(NamedTuple):
@@ -289,6 +291,7 @@ class _Fitting:
     source: str | None = None
     echoes: bool = True
     cites_unasked: bool = False
+    asked: str | None = None
     citations: tuple[Citation, ...] = ()
     """Those of the whole, of which there are as many as there is room for beside the rows."""
     unparsed: QueryEcho | None = None
@@ -602,7 +605,7 @@ class _Fitting:
 
         def dress(row: Any) -> Reply[Any]:
             silent = [cut for cut in cuts_between(rows[0], row) if cut.is_silent] if row is not None else []
-            lacks = _describe_cuts(silent).replace("C", "c", 1) if silent else LESS
+            lacks = f"with {_describe_cuts(silent)}" if silent else LESS
             return self._dress_rows(build([row]), rows, first, {}, lacks)
 
         return self._cut(dress, Shrinker(rows[0], self.price, self.mold.item).within, first)
@@ -631,11 +634,24 @@ class _Fitting:
             return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.whole or None if shown.lower else shown.rows if missing and not goes_on else None
-        words = shown.describe(total if missing else None, lacks)
+        words = shown.describe(total, lacks)
         how = "whole" if shown.lower else "more"
+        last = 0 if goes_on or self.ranked else self._count_last(self._count_whole(rows, shown), len(rows))
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
-        return self._say(changes, level, words, outline, then, keeps=keeps, how=how, offset=offset)
+        return self._say(changes, level, words, outline, then, keeps=keeps, how=how, last=last, offset=offset)
+
+    def _count_whole(self, rows: list[Any], shown: _Shown) -> int:
+        """How many rows there is room for as they are, about; those in less detail are asked for whole."""
+        if not shown.lower:
+            return shown.rows
+        few = rows[-_FEW_LAST:]
+        cost = self.price(dumps(few).decode()) / len(few)
+        return min(shown.rows, int(self.budget / max(cost, 1)))
+
+    def _count_last(self, shown: int, total: int) -> int:
+        """How many there are to be had from the end, where there is room to say so."""
+        return count_last(shown, total) if self.budget >= ENDS_TOLD else 0
 
     def _whole_number(self, rows: list[Any]) -> int | str:
         """Of how many rows some are shown; a page that the handler made is all that can be given back of them."""
@@ -654,12 +670,16 @@ class _Fitting:
 
         def dress(shown: dict[str, Any] | None) -> Reply[Any]:
             cuts = cuts_between(data, shown) if shown is not None else []
-            words, offset = _describe_cuts(cuts), _next_after(data, cuts[0]) if cuts else None
-            if not cuts or not (cuts[0].steps or offset):
+            first, offset = cuts[0] if cuts else None, _next_after(data, cuts[0]) if cuts else None
+            words = f"{_describe_cuts(cuts)} shown{first.lacks if first else ''}"
+            if first is None or not (first.steps or offset):
                 return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how="whole")
-            place = {"path": pointer_of(cuts[0].steps) or None, "offset": offset}
+            place = {"path": pointer_of(first.steps) or None, "offset": offset}
             likewise = ", the others likewise" if len(cuts) > 1 else ""
-            return self._say({"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", **place)
+            last = self._count_last(first.shown, first.total) if offset else 0
+            return self._say(
+                {"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", last=last, **place
+            )
 
         shrinker = Shrinker(data, self.price, self.mold)
         return self._cut(dress, lambda room: shrinker.within(room, inside=as_map))
@@ -676,15 +696,14 @@ class _Fitting:
             if self.resume is not None:
                 page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
                 return self._light.replace(**changes, page=page, **self._incomplete())
-            words = f"{count} of {len(text)} characters shown"
+            words = say_shown(count, len(text), "characters")
             if mark is not None:
                 words += f" ({text.count(mark, 0, count)} of {entries} entries)"
             elif lines >= MANY_LINES:
                 words += f" ({count_lines(text, count)} of {lines} lines)"
             place: dict[str, Any] = {"offset": count, "as_text": as_text}
-            last = _round_down(count * 0.8) if count * PAGES_BEFORE_END < len(text) else 0
-            end = f"; the end: offset=-{last}" if last else ""
-            return self._say(changes, "partial", words, {}, end, keeps=self.archive, how="more", **place)
+            last = count_last(count, len(text))
+            return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", last=last, **place)
 
         count = self._longest(text, lambda count: self.measure.dearest(dress(count)))
         count = page_end(text, count) if self.resume is not None else reading_end(text, count)
@@ -789,13 +808,16 @@ class _Fitting:
         *,
         keeps: bool,
         how: str,
+        last: int = 0,
         **place: Any,
     ) -> Reply[Any]:
         """The reply with word of what is missing, and how it can be had; something stands for its hash until then.
 
-        `place` are the arguments of the call besides the hash, `besides` what follows it. An address is told where
-        follow-up calls are.
+        `place` are the arguments of the call besides the hash, `besides` what follows it, and `last` how many there are
+        to be had from the end. An address is told where follow-up calls are.
         """
+        if self.asked is not None:
+            words += say_cause(self.budget, self.measure.counter.unit, self.asked)
         light = self._light
         before, hashes = light.fidelity, {}
         if before is not None and before.archive_hashes:
@@ -810,7 +832,7 @@ class _Fitting:
             changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
         elif keeps and self.retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
-            words = add_call(words, self.retrieve, DEAR_DIGITS, given, how) + besides
+            words = add_call(words, self.retrieve, DEAR_DIGITS, given, how, besides, last)
         changes |= self._incomplete()
         if outline:
             changes["extra"] = {**(light.extra or {}), LEFT_OUT: dict(outline)}
@@ -1080,12 +1102,6 @@ def _name_envelope(said: Fidelity | None, archived: Content) -> Fidelity:
     return replace(before, archive_hashes={**(before.archive_hashes or {}), ENVELOPE: archived.short_hash})
 
 
-def _round_down(number: float) -> int:
-    """A number with its first digit alone; what is less than a hundred is nothing."""
-    unit = 10 ** (len(str(int(number))) - 1)
-    return int(number) // unit * unit if unit > 10 else 0  # noqa: PLR2004 - hundreds and more
-
-
 def _next_after(data: Any, cut: Cut) -> int | None:
     """From where on a place that is cut is to be asked for; None where its beginning is not what is shown of it."""
     if cut.kind == "members":
@@ -1096,11 +1112,11 @@ def _next_after(data: Any, cut: Cut) -> int | None:
 
 
 def _describe_cuts(cuts: Sequence[Cut]) -> str:
-    """Which places are cut; beyond a few, texts, which say so themselves, are only counted."""
+    """Which places are shown in part; beyond a few, texts, which say so themselves, are only counted."""
     silent = sum(cut.is_silent for cut in cuts)
     told = cuts[: min(max(silent, MOST_CUTS), MOST_SILENT)]
     others = f" and {len(cuts) - len(told)} more" if len(told) < len(cuts) else ""
-    return f"Cut: {', '.join(cut.describe() for cut in told)}{others}"
+    return f"{', '.join(cut.describe() for cut in told)}{others}"
 
 
 def without_archive(reply: Reply[Any], leftovers: Sequence[Leftover]) -> Reply[Any]:

@@ -55,12 +55,18 @@ class Cut(NamedTuple):
         return self.kind != "characters"
 
     def describe(self) -> str:
-        """In words."""
+        """How much of it is shown, in words."""
         counted = f"{self.shown} of {self.total}"
         if not self.steps:
-            return f"{counted} {self.kind}" + (f", without {list_names(self.missing)}" if self.missing else "")
+            return f"{counted} {self.kind}"
         place = " ".join(pointer_of(self.steps)[1:].split())  # in one line, whatever a member is called
-        return f"{place} ({counted}{' characters' if self.kind == 'characters' else ''})"
+        return f"{counted} characters of {place}" if self.kind == "characters" else f"{counted} {place}"
+
+    @property
+    def lacks(self) -> str:
+        """Which members are missing from the whole record, in words; nothing where they can only be counted."""
+        named = list_names(self.missing) if self.missing and not self.steps else ""
+        return f", without {named}" if named and not named.endswith((" members", " member")) else ""
 
 
 def cuts_between(whole: Any, shown: Any) -> list[Cut]:
