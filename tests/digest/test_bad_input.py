@@ -45,6 +45,12 @@ def test_a_pdf_that_lost_its_end_gives_what_is_left(print_pdf):
     assert read(whole[: whole.rindex(b"startxref")]).text == "The first page."
 
 
+def test_a_few_zeros_do_not_make_other_letters_of_a_text():
+    short = b"# A\x00B\n\nText with \x00 nul giraffe.\n"
+    assert refused(short) == "binary"
+    assert "giraffe" in read(short + b"And so it goes on, from one line to the next.\n" * 9, kind="markdown").text
+
+
 def test_noise_is_refused_as_binary():
     assert refused(random.Random(2).randbytes(50_000)) == "binary"
     assert refused(b"\x89PNG\r\n\x1a\n" + bytes(2_000)) == "binary"

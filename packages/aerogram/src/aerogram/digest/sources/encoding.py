@@ -118,12 +118,15 @@ def _wide(sample: bytes) -> Iterator[str]:
 
 
 def _is_clean(sample: bytes) -> bool:
-    """Whether a sample is UTF-8 without noise; it may have been cut within a letter."""
+    """Whether a sample is UTF-8 without noise, zeros apart; it may have been cut within a letter.
+
+    A few zeros are strays in it. Where they are what tells UTF-16, its other bytes are not clean without them.
+    """
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
         return False
-    return not _is_noise(text)
+    return not _is_noise(text.replace("\0", ""))
 
 
 def _is_wide(sample: bytes, encoding: str, blanks: bool) -> bool:
