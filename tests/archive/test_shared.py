@@ -119,7 +119,16 @@ async def test_what_has_ended_is_swept_out_of_a_bucket(s3_url):
         assert caught.value.details["reason"] == "expired"
 
 
-@pytest.mark.parametrize("url", ["s3://user:secret@bucket/x", "s3://bucket?secret_access_key=x", "s3:///x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://user:secret@bucket/x",
+        "s3://bucket?secret_access_key=x",
+        "s3:///x",
+        "s3://bucket/?endpoint=http://key:secret@storage.example",
+        "s3://bucket/?endpoint=http%3A%2F%2Fkey%3Asecret%40storage.example",
+    ],
+)
 def test_keys_to_a_bucket_are_not_taken_from_its_address(url):
     with pytest.raises(ValueError, match="s3://bucket/prefix"):
         Archive.in_bucket(url)

@@ -14,7 +14,7 @@ ALONE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
 MOUNT = 'mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@"'
 
 PROGRAM = """
-import contextlib, subprocess, sys
+import contextlib, subprocess, sys, urllib.request
 from pathlib import Path
 from aerogram_knowledge import Knowledge
 
@@ -44,6 +44,14 @@ assert full.returncode == 1, full
 assert "disk" in full.stderr and full.stderr.count("\\n") == 1, full
 assert "Traceback" not in full.stderr
 assert answers() == before
+
+command = [sys.executable, "-m", "aerogram", "serve", str(docs), "--index", str(index), "--port", "0"]
+with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    address = next(line.split()[2] for line in server.stdout if line.startswith("Ready at "))
+    with urllib.request.urlopen(f"{address}/v1/search?q=access%20token") as answer:
+        assert b"guide.md" in answer.read()
+    server.terminate()
+    assert "is served as it is" in server.stderr.read()
 
 filler.unlink()
 assert ingest().returncode == 0

@@ -89,6 +89,10 @@ def test_a_value_is_read_as_its_kind_has_it(name, given, meant):
         ("host", "a\nb", "one line of text"),
         ("host", 7, "one line of text"),
         ("transport", "carrier pigeon", "http, stdio"),
+        ("index", "~nobody-has-this-name/x", ""),
+        ("keys", "~nobody-has-this-name/x", ""),
+        ("documents", ["~nobody-has-this-name/x"], ""),
+        ("archive", "~nobody-has-this-name/x", ""),
         ("transport", ["http"], "http, stdio"),
         ("allowed_hosts", "http://a.example", "without a port"),
         ("allowed_hosts", "a.example:80", "without a port"),
@@ -203,3 +207,12 @@ def test_a_bad_setting_is_one_line(aerogram):
     )
     as_json = aerogram("config", "--json", AEROGRAM_PORT="http")
     assert json.loads(as_json.stdout)["code"] == "VALIDATION_ERROR"
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://key:secretpw@storage.example", "http%3A%2F%2Fkey%3Asecretpw%40storage.example"]
+)
+@pytest.mark.parametrize("name", ["archive", "store"])
+def test_no_password_of_an_address_within_an_address_is_shown(name, endpoint, aerogram):
+    shown = aerogram("config", **{f"AEROGRAM_{name.upper()}": f"s3://bucket/?endpoint={endpoint}&region=x"})
+    assert "secretpw" not in shown.stdout + shown.stderr and "storage.example" in shown.stdout + shown.stderr

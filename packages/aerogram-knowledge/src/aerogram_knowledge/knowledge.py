@@ -42,7 +42,7 @@ from aerogram_knowledge.ingest.ingest import PATIENCE, Hands, Ingester, IngestRe
 from aerogram_knowledge.ingest.preparation import Preparer
 from aerogram_knowledge.ingest.processes import ReaderProcesses, WorkerSettings
 from aerogram_knowledge.licences import LicenseFilter, other_license_notice
-from aerogram_knowledge.roots import Roots
+from aerogram_knowledge.roots import Roots, absolute
 from aerogram_knowledge.search.citations import Status, citations_of, verify
 from aerogram_knowledge.search.fusion import RankedResults
 from aerogram_knowledge.search.results import (
@@ -61,7 +61,7 @@ from aerogram_knowledge.store.address import is_url, open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from aerogram_knowledge.vendors.directory import LicensedDirectory, VendorDirectory, cut_notice, find_mentions
 
-__all__ = ["Knowledge", "Mirror", "absolute", "knows", "others", "places"]
+__all__ = ["Knowledge", "Mirror", "knows", "others", "places"]
 
 log = logging.getLogger("aerogram")
 
@@ -515,11 +515,6 @@ def _check_ids(ids: Any) -> list[int]:
             details={"field": "chunk_ids", "received": repr(ids)[:80]},
         )
     return list(dict.fromkeys(several))
-
-
-def absolute(path: str | os.PathLike[str]) -> Path:
-    """A path as an index knows it; what it leads to may be gone."""
-    return Path(path).expanduser().resolve()
 
 
 def places(knowledge: Knowledge) -> dict[str, tuple[str, Path]]:

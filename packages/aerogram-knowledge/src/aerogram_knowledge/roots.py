@@ -9,20 +9,30 @@ called as another root is waits until that one has another label.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Self
 
 from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import Conflict
+from aerogram.state import expand_home
 from aerogram_knowledge.store import Store
 
-__all__ = ["RENAME", "TAKEN", "Roots"]
+__all__ = ["RENAME", "TAKEN", "Roots", "absolute"]
 
 TAKEN: Final = "another folder of the index is called so"
 RENAME: Final = "Take that one out with `aerogram index forget PATH` and ingest it again: it gets another name"
 _ROOTS: Final = "roots"
 _NAMED: Final = "named"
+
+
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """A path as an index knows it; what it leads to may be gone, and so may whose home it names."""
+    try:
+        return expand_home(path).resolve()
+    except ValueError:
+        return Path(path).resolve()
 
 
 class Roots(dict[str, Path]):

@@ -8,12 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["can_write", "file_lock", "own_directory", "private_directory", "state_directory"]
+__all__ = ["can_write", "expand_home", "file_lock", "own_directory", "private_directory", "state_directory"]
 
 try:
     import fcntl
 except ImportError:  # Windows has no flock; there a lock holds within one process only
     fcntl = None  # type: ignore[assignment]
+
+
+def expand_home(path: str | os.PathLike[str]) -> Path:
+    """A path in which `~` stands for a home; whose there is none is a `ValueError`."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"there is no home at {os.fspath(path)}") from None
 
 
 def private_directory(path: Path) -> Path:

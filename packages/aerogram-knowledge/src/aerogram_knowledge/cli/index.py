@@ -343,11 +343,12 @@ def forget(
 def _hinting_at_forget(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
     """Whoever names a folder that was read and is gone is told how to take it out of the index."""
     from aerogram_knowledge.knowledge import knows
+    from aerogram_knowledge.roots import absolute
 
     try:
         yield
     except NotFound as error:
-        known = next((one for one in paths if not one.expanduser().exists() and knows(knowledge, one)), None)
+        known = next((one for one in paths if not absolute(one).exists() and knows(knowledge, one)), None)
         if known is not None:
             error.remediation = f"`aerogram index forget {known}` takes out of the index what was read of it"
         raise

@@ -69,6 +69,7 @@ def serve(
             write_text(_summary(done))
 
         def ready(address: str, question: str) -> None:
+            bar.close()
             write_text(welcome(address, question, owner_token() if needs_keys(settings) else None))
 
         run(settings, begin=begin, told=show_summary, ready=ready, leave=end_at_once)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from aerogram.sanitize import may_be_secret
+from aerogram.state import expand_home
 
 __all__ = ["is_url", "listener", "place", "scheme_of", "without_secrets"]
 
@@ -42,8 +43,10 @@ def without_secrets(text: str) -> str:
         return f"{scheme_of(text)}{_MARK}{HIDDEN}"
     host = parts.netloc.rpartition("@")[2]
     who = f"{user}:{HIDDEN}@" if parts.password is not None else f"{user}@" if user else ""
-    asked = [(name, HIDDEN if may_be_secret(name) else value) for name, value in parse_qsl(parts.query)]
-    return parts._replace(netloc=who + host, query=urlencode(asked, safe="*:/")).geturl()
+    asked = [
+        (name, HIDDEN if may_be_secret(name) else without_secrets(value)) for name, value in parse_qsl(parts.query)
+    ]
+    return parts._replace(netloc=who + host, query=urlencode(asked, safe="*:/@")).geturl()
 
 
 def place(*schemes: str, folder: bool = True) -> Callable[[Any], Path | str]:
@@ -56,7 +59,7 @@ def place(*schemes: str, folder: bool = True) -> Callable[[Any], Path | str]:
             raise ValueError("no address")
         text = value.strip()
         if not is_url(text) and folder:
-            return Path(text).expanduser()
+            return expand_home(text)
         if scheme_of(text) not in schemes or not text.partition(_MARK)[2]:
             raise ValueError("no such address")
         return text

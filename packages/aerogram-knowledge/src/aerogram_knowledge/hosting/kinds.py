@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from aerogram.limits import ALLOWED as LIMITS_ALLOWED
 from aerogram.limits import parse_plan
+from aerogram.state import expand_home
 from aerogram_knowledge.hosting.addresses import listener, place
 
 __all__ = [
@@ -116,7 +117,7 @@ def _between(number: int, low: int, high: int) -> int:
 
 
 def _path(value: Any) -> Path:
-    return Path(_text(str(value) if isinstance(value, Path) else value)).expanduser()
+    return expand_home(_text(str(value) if isinstance(value, Path) else value))
 
 
 def _host(value: Any) -> str:

@@ -8,6 +8,7 @@ whichever of them it stands in.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -17,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.dialects import NAMES
 from aerogram.errors import AerogramError, nearest
 from aerogram.limits import Plan, parse_plan
+from aerogram.state import expand_home
 from aerogram_knowledge.hosting import kinds
 from aerogram_knowledge.hosting.addresses import is_url, without_secrets
 from aerogram_knowledge.hosting.kinds import Kind
@@ -307,7 +309,9 @@ def _resolve_path(file: Path, value: Any) -> Any:
     if isinstance(value, list):
         return [_resolve_path(file, one) for one in value]
     is_folder = isinstance(value, str) and value and not is_url(value)
-    return file.parent / Path(value).expanduser() if is_folder else value
+    with contextlib.suppress(ValueError):  # which is told when the value is read
+        return file.parent / expand_home(value) if is_folder else value
+    return value
 
 
 def _refuse_unknown(name: str, origin: str, known: list[str]) -> Option:

@@ -16,7 +16,7 @@ from typing import Final
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
-from aerogram_knowledge.roots import RENAME, TAKEN, Roots
+from aerogram_knowledge.roots import RENAME, TAKEN, Roots, absolute
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["FolderListing", "list_files", "resolve"]
@@ -45,7 +45,7 @@ def resolve(root: str | os.PathLike[str]) -> Path:
     """A root as an absolute path; one that is not there is refused."""
     if "\0" in os.fspath(root):
         raise ValidationFailed("A path cannot hold a NUL character")
-    found = Path(root).expanduser().resolve()
+    found = absolute(root)
     if not found.exists():
         raise NotFound(f"There is no file or folder at {os.fspath(root)}")
     if found.is_dir() and not os.access(found, os.R_OK | os.X_OK):

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from aerogram.errors import NotFound
 from aerogram_knowledge.filters import Filters
-from aerogram_knowledge.knowledge import Knowledge, absolute, places
+from aerogram_knowledge.knowledge import Knowledge, places
+from aerogram_knowledge.roots import absolute
 
 __all__ = ["RemovalResult", "forget"]
 

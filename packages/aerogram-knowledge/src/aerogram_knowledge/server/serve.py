@@ -26,7 +26,7 @@ from anyio import to_thread
 
 from aerogram.archive import Archive
 from aerogram.cursor import CursorKeys
-from aerogram.errors import Conflict, MissingExtra, NotFound
+from aerogram.errors import Conflict, MissingExtra, NotFound, Unavailable
 from aerogram.serving.gate import refuse_exposure
 from aerogram.serving.listener import answer_on, leave_in_time, listening, make_server, run_to_the_end, signals
 from aerogram_knowledge.access.keys import Keys
@@ -144,7 +144,13 @@ def _update(library: Library, documents: tuple[Path, ...], told: Told | None, pr
         return
     if not documents and not _has_roots_here(library):
         return
-    done = library.update(*documents, progress=progress)
+    try:
+        done = library.update(*documents, progress=progress)
+    except Unavailable as error:
+        if not library.knowledge.documents():
+            raise
+        log.warning("%s. What has changed is not read, and the index is served as it is", error)
+        return
     if told is not None:
         told(done)
     _warn(done)

@@ -44,9 +44,10 @@ def open_bucket(url: str) -> S3Store:
     """The bucket at an address; it is reached with the first question."""
     parts = urlsplit(url)
     asked = dict(parse_qsl(parts.query))
-    if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or set(asked) - _ASKED:
-        raise ValueError("a bucket is written as s3://bucket/prefix?endpoint=URL&region=NAME")
     endpoint = asked.get("endpoint")
+    has_keys = "@" in parts.netloc or "@" in urlsplit(endpoint or "").netloc
+    if parts.scheme != "s3" or not parts.netloc or has_keys or set(asked) - _ASKED:
+        raise ValueError("a bucket is written as s3://bucket/prefix?endpoint=URL&region=NAME, without keys")
     options: dict[str, Any] = {} if endpoint is None else {"endpoint": endpoint}
     return S3Store(
         parts.netloc,
