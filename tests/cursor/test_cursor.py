@@ -16,12 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aerogram.cursor import CursorKeys, Cursors, Position, dearest, query_hash
+from aerogram.cursor import CursorKeys, Cursors, Position, dearest, farthest, query_hash
 from aerogram.errors import InvalidCursor
 from aerogram.tokens import Estimate, Vocabulary
 
 QUERY = query_hash("search", {"query": "JWT"})
 HERE = Position(QUERY, 10, "metadata")
+
+
+def servers(count: int) -> list[Cursors]:
+    """So many that sign with other keys, and always with the same."""
+    rings = (CursorKeys.from_secrets(f"a secret that a server has, number {number}") for number in range(count))
+    return [Cursors(ring, clock=lambda: 1_795_000_000.0) for ring in rings]
 
 
 def opened(cursors: Cursors, cursor: Any, **known: Any) -> Position:
@@ -51,7 +57,7 @@ FORMS = pytest.mark.parametrize("documented", [False, True])
 
 
 @pytest.mark.parametrize(
-    ("documented", "after", "most"), [(False, None, 25), (True, None, 78), (True, (0.591234, 202_020), 88)]
+    ("documented", "after", "most"), [(False, None, 24), (True, None, 74), (True, (0.591234, 202_020), 84)]
 )
 def test_a_cursor_takes_few_tokens(documented: bool, after: Any, most: int) -> None:
     """What it takes is up to chance; a place by number on a page of the usual size, anywhere in a long walk."""
@@ -287,7 +293,7 @@ def test_the_size_of_the_pages_in_a_cursor_cannot_be_changed() -> None:
 @pytest.mark.parametrize("counter", [Vocabulary(), Vocabulary("cl100k_base"), Estimate()], ids=lambda one: one.name)
 @pytest.mark.parametrize("mode", ["full", "ids_only"])
 @FORMS
-def test_no_cursor_of_a_walk_takes_more_room_than_the_dearest(
+def test_no_cursor_of_a_walk_takes_more_room_than_the_farthest(
     counter: Vocabulary | Estimate, mode: str, documented: bool
 ) -> None:
     """Whatever key has signed it, and however far on it is; so a page that has room for it has room for any."""
@@ -295,14 +301,58 @@ def test_no_cursor_of_a_walk_takes_more_room_than_the_dearest(
     for size in (None, 5, 50):
         for offset in (1, 9, 10, 99, 100, 999):
             place = Position(QUERY, offset, mode, size=size)
-            sealed = [Cursors().seal(place, documented=documented) for _ in range(12)]
-            known = {dearest(cursor, total) for cursor in sealed}
+            sealed = [one.seal(place, documented=documented) for one in servers(12)]
+            known = {farthest(cursor, total) for cursor in sealed}
             assert len(known) == 1
             assert max(map(counter.count, sealed)) <= counter.count(known.pop())
 
 
-def test_the_dearest_cursor_is_one_for_the_whole_walk_and_others_are_what_they_are() -> None:
+@pytest.mark.parametrize("counter", [Vocabulary(), Vocabulary("cl100k_base"), Estimate()], ids=lambda one: one.name)
+@pytest.mark.parametrize("mode", ["full", "preview", "metadata", "ids_only"])
+@FORMS
+def test_no_cursor_to_a_place_takes_more_room_than_the_dearest(
+    counter: Vocabulary | Estimate, mode: str, documented: bool
+) -> None:
+    """Whatever key has signed it, so that what fits does not depend on chance."""
+    for offset in (3, 42, 280, 4_821):
+        for after in (None, [0.453, 7], [0.592963, 272], [1, 99_999]) if documented else (None,):
+            place = Position(QUERY, offset, mode, after)
+            sealed = [one.seal(place, documented=documented) for one in servers(40)]
+            known = {dearest(cursor) for cursor in sealed}
+            assert len(known) == 1
+            assert max(map(counter.count, sealed)) <= counter.count(known.pop())
+
+
+@FORMS
+def test_the_farthest_cursor_is_one_for_the_whole_walk_and_others_are_what_they_are(documented: bool) -> None:
     cursors = Cursors()
     for total in (None, 40):
-        assert len({dearest(cursors.seal(Position(QUERY, offset, "full")), total) for offset in (0, 7, 39)}) == 1
-    assert dearest("41") == "41"
+        places = (Position(QUERY, offset, "full", [0.5, 1 << offset]) for offset in (0, 7, 19))
+        sealed = [cursors.seal(place, documented=documented) for place in places]
+        assert not documented or len({farthest(cursor, total) for cursor in sealed}) == 1
+        plain = (cursors.seal(Position(QUERY, offset, "full"), documented=documented) for offset in (0, 7, 39))
+        assert len({farthest(cursor, total) for cursor in plain}) == 1
+    assert dearest("41") == farthest("41") == "41"
+
+
+@FORMS
+def test_a_cursor_ends_when_it_says_whatever_the_century_and_no_later_than_in_twenty_days(documented: bool) -> None:
+    """It shows only the last bits of its end, which come again: an old cursor is not taken for a young one."""
+    for start in (1_000.0, 1_795_000_000.0, 2**24 * 107 - 5.0):
+        now = [start]
+        cursors = Cursors(lifetime=10 * 365 * 86_400, clock=lambda now=now: now[0])
+        cursor = cursors.seal(HERE, principal="ada", documented=documented)
+        past = cursors.seal(replace(HERE, expires_at=1.0), principal="ada", documented=documented)
+        assert reason_of(cursors, past) == "expired"
+        end = opened(cursors, cursor).expires_at
+        assert 0 <= end - start - 20 * 86_400 < 4
+        now[0] = end - 1
+        assert opened(cursors, cursor).expires_at == end
+        for later, reason in (
+            (0, "expired"),
+            (20 * 86_400, "expired"),
+            (2**22 - 10, "signature"),
+            (2**23, "signature"),
+        ):
+            now[0] = end + later
+            assert reason_of(cursors, cursor) == reason

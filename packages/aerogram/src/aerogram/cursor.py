@@ -5,14 +5,17 @@ the signature; a key to continue after where the source gave one (with the numbe
 the pages where that is not the usual one. It is signed, not secret; the signature also covers the principal, who is not
 named. There are two forms, and both are opened everywhere:
 
-    short        seventeen bytes or a few more in URL-safe base64, without padding
-    documented   base64 of JSON with `query_hash`, `offset` and `response_mode`, as the contract knowledge-1.0 has it;
+    short        fifteen bytes or a few more in URL-safe base64, without padding
+    documented   base64 of JSON with `response_mode`, `offset` and `query_hash`, as the contract knowledge-1.0 has it;
                  the hash of the query is followed by its proof, in one text, and that by a key of numbers. It is
-                 padded with spaces and escaped so that its base64 needs no `+`, `/` or `=`
+                 padded with spaces and escaped so that its base64 needs no `+`, `/` or `=`. In this order, and with
+                 the proof last, it is spelled in the fewest tokens
 
 Signatures have 64 bits: a forger who makes a million attempts a second for a day has a chance of one in 200 million.
-They cover the whole hash of the query. A cursor shows two digits of it, by which another query is told from another
-caller, and two of the name of its key, by which a key that is not known yet is noticed.
+They cover the whole hash of the query. A cursor shows one digit of it, by which another query is mostly told from
+another caller, and two of the name of its key, by which a key that is not known yet is noticed. When it ends it says in
+steps of four seconds, of which it shows the last twenty bits: they come again after 48 days, the nearest such moment is
+meant, and the signature covers all of it.
 
     Cursors ── seal ──▶ text ── open ──▶ Position
        │
@@ -29,9 +32,7 @@ import hmac
 import json
 import logging
 import os
-import re
 import secrets
-import struct
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -39,26 +40,32 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from aerogram.errors import ContractError, InvalidCursor
 from aerogram.state import file_lock, private_directory, state_directory
 
-__all__ = ["CursorKeys", "Cursors", "Position", "SigningKey", "dearest", "position_in", "query_hash"]
+__all__ = ["CursorKeys", "Cursors", "Position", "SigningKey", "dearest", "farthest", "position_in", "query_hash"]
 
 log = logging.getLogger("aerogram")
 
 DAY: Final = 86_400.0
 MAX_CURSOR_LENGTH: Final = 4_096
 SIGNATURE_BYTES: Final = 8
-SHOWN_DIGITS: Final = 2
+QUERY_DIGITS: Final = 1
+KEY_DIGITS: Final = 2
 """So many digits of the hash of a query, and of the name of a key, are in a cursor."""
 _MODES: Final = ("ids_only", "metadata", "preview", "full")
 _FORM: Final = 0x10
 _HAS_KEY: Final = 0x08
-_PROOF: Final = struct.Struct(">cIc")
-_HEAD: Final = struct.Struct(">BcIc")
+_HEAD_BYTES: Final = 4
+_END_STEP: Final = 4
+_END_BITS: Final = 20
+_END_STEPS: Final = 1 << _END_BITS
+"""After so many steps of so many seconds the end that a cursor shows comes again."""
+LONGEST_LIFETIME: Final = 20 * DAY
 SHORTEST_SECRET: Final = 16
 START_AGAIN: Final = "Repeat the request without a cursor to start again at the first page"
 
@@ -66,14 +73,15 @@ FAR_ON: Final = 999_999
 """As far as a walk is thought to go whose length nobody knows."""
 
 _DEAR: Final = "q5zU5"
-_DEAR_PROOF: Final = "1ok_xuqs6"
+_DEAR_PROOF: Final = "on3v8kr6aBuxnnV4K3CzmW6d"
 """What needs a few more tokens, length for length, than any cursor or any proof; how many one needs is up to chance."""
-UNLUCKY: Final = 3
-"""By so many characters more than it has, a proof is judged."""
-LONG_NUMBERS: Final = 8
-"""So many bytes the numbers of a key may need on another page: a score of six digits, an id up to sixteen million."""
-_PLAIN_NUMBER: Final = re.compile(r"(?!.{18})(\d+)(?:\.(\d{1,15}))?")
-"""A number of few digits that is not negative and needs no exponent."""
+LONG_NUMBERS: Final = 6
+"""So many bytes the numbers of a key may need on another page: a score of six digits, an id up to a million."""
+_STEPS: Final = 1_000_000
+"""In so many parts of one a fraction is packed."""
+_MOST_STEPS: Final = 1 << 52
+_CHEAP_PLACE: Final = 2
+"""The name before the proof takes fewest tokens where it begins so far into three bytes."""
 _DOCUMENTED: Final = ("query_hash", "offset", "response_mode")
 _URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
 _TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
@@ -91,20 +99,29 @@ def query_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(_canonical([tool, arguments]).encode()).hexdigest()[:12]
 
 
-def dearest(cursor: str, total: int | None = None) -> str:
-    """What takes as much room as any cursor of the same walk may, to judge by; `total` is how many items it has.
+def dearest(cursor: str) -> str:
+    """What takes as much room as any cursor to the same place may, to judge by; chance decides what one takes.
 
     A cursor that was not made here is what it is.
     """
+    return _make_dear(cursor, lambda body: body)
+
+
+def farthest(cursor: str, total: int | None = None) -> str:
+    """What takes as much room as any cursor of the same walk may; `total` is how many items that has."""
+    return _make_dear(cursor, lambda body: body._replace(offset=max(body.offset, FAR_ON if total is None else total)))
+
+
+def _make_dear(cursor: str, move: Callable[[_Body], _Body]) -> str:
     try:
         body = _decode(cursor)
     except InvalidCursor:
         return cursor
-    farthest = body._replace(offset=max(body.offset, FAR_ON if total is None else total))
-    if cursor.startswith("eyJ"):
-        unlucky = 1 if farthest.key is not None else UNLUCKY  # the numbers of a key have room to grow already
-        return farthest.render_documented(proof=_repeat(_DEAR_PROOF, len(farthest.proof(least=LONG_NUMBERS)) + unlucky))
-    return _repeat(_DEAR, len(farthest.render_short()))
+    moved = move(body)
+    if not cursor.startswith("eyJ"):
+        return _repeat(_DEAR, len(moved.render_short()))
+    least = LONG_NUMBERS if moved is not body else 0
+    return moved.render_documented(proof=_repeat(_DEAR_PROOF, len(moved.proof(least))))
 
 
 def _repeat(text: str, length: int) -> str:
@@ -134,7 +151,8 @@ def position_in(cursor: str) -> Position | None:
         body = _decode(cursor)
     except InvalidCursor:
         return None
-    return Position(body.query, body.offset, body.mode, body.key, float(body.ends), body.seen, body.size)
+    ends = _nearest_end(body.ends, time.time())
+    return Position(body.query, body.offset, body.mode, body.key, float(ends), body.seen, body.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +166,7 @@ class SigningKey:
     @classmethod
     def new(cls, now: float, beside: Sequence[SigningKey] = ()) -> SigningKey:
         """A fresh random key, whose name in a cursor is that of none `beside` it."""
-        taken = {key.kid[:SHOWN_DIGITS] for key in beside}
+        taken = {key.kid[:KEY_DIGITS] for key in beside}
         free = [name for number in range(256) if (name := f"{number:02x}") not in taken]
         return cls(secrets.choice(free) + secrets.token_hex(1), secrets.token_bytes(32), now)
 
@@ -295,9 +313,11 @@ class Cursors:
     def seal(self, position: Position, *, principal: str | None = None, documented: bool = False) -> str:
         """The position as a signed cursor that only this principal can use."""
         key = self._keys.signing_key()
-        ends = int(position.expires_at or self._clock() + self._lifetime)
+        now = self._clock()
+        wanted = position.expires_at or now + self._lifetime
+        ends = ceil(min(max(wanted, now - LONGEST_LIFETIME), now + LONGEST_LIFETIME) / _END_STEP) * _END_STEP
         body = _Body(
-            key.kid[:SHOWN_DIGITS],
+            key.kid[:KEY_DIGITS],
             ends,
             position.response_mode,
             position.query_hash,
@@ -337,21 +357,20 @@ class Cursors:
         self, cursor: str, *, query_hash: str, response_mode: str | None = None, principal: str | None = None
     ) -> Position:
         """The position in a cursor, once it is certain that it was made here, for this query and caller."""
-        body = _decode(cursor)
-        if body.query != query_hash[:SHOWN_DIGITS]:
+        body, now = _decode(cursor), self._clock()
+        if body.query != query_hash[:QUERY_DIGITS]:
             _refuse("This cursor belongs to another query", "query")
-        signed = body._replace(query=query_hash)
+        ends = _nearest_end(body.ends, now)
+        signed = body._replace(query=query_hash, ends=ends)
         made = (_signature(key, signed, principal) for key in self._keys.named(body.kid))
         if not any(hmac.compare_digest(one, body.signature) for one in made):
             _refuse("This cursor was not issued to this caller by this server", "signature")
-        if body.ends <= self._clock():
+        if ends <= now:
             _refuse("This cursor has expired", "expired")
         if response_mode is not None and body.mode != response_mode:
             remedy = f"Repeat the request with response_mode {body.mode!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
-        return Position(
-            query_hash, body.offset, body.mode, _unpack_key(body.key), float(body.ends), body.seen, body.size
-        )
+        return Position(query_hash, body.offset, body.mode, _unpack_key(body.key), float(ends), body.seen, body.size)
 
 
 _TAG: Final = "$"
@@ -398,8 +417,14 @@ def _refuse(message: str, reason: str, remediation: str = START_AGAIN) -> NoRetu
     raise InvalidCursor(message, remediation=remediation, details={"reason": reason})
 
 
+def _nearest_end(shown: int, now: float) -> int:
+    """The second at which a cursor ends that shows the last bits of it."""
+    earliest = int(now) // _END_STEP - _END_STEPS // 2
+    return (earliest + (shown - earliest) % _END_STEPS) * _END_STEP
+
+
 class _Body(NamedTuple):
-    """What stands in a cursor: `ends` in seconds since 1970, `query` the hash of its query, as far as it is known."""
+    """What stands in a cursor: `ends` in seconds since 1970 and `query`, its hash, as far as they are known."""
 
     kid: str
     ends: int
@@ -414,12 +439,7 @@ class _Body(NamedTuple):
     def render_short(self) -> str:
         """The cursor as few bytes in base64."""
         has_key = _HAS_KEY if self.key is not None else 0
-        head = _HEAD.pack(
-            _FORM | has_key | _MODES.index(self.mode),
-            bytes.fromhex(self.kid),
-            self.ends,
-            bytes.fromhex(self.query[:SHOWN_DIGITS]),
-        )
+        head = bytes([_FORM | has_key | _MODES.index(self.mode)]) + self._head()
         numbers = _number(self.offset) + _number(self.size or 0)
         key = _canonical([self.key, self.seen]).encode() if has_key else b""
         return base64.urlsafe_b64encode(head + self.signature + numbers + key).decode().rstrip("=")
@@ -429,23 +449,26 @@ class _Body(NamedTuple):
 
         They then take `least` so many bytes.
         """
-        shown = bytes.fromhex(self.query[:SHOWN_DIGITS])
-        proof = _PROOF.pack(bytes.fromhex(self.kid), self.ends, shown) + self.signature
         numbers = _pack_numbers(self.key)
-        return base64.urlsafe_b64encode(proof + (numbers and numbers.ljust(least))).decode().rstrip("=")
+        proof = self._head() + self.signature + (numbers and numbers.ljust(least))
+        return base64.urlsafe_b64encode(proof).decode().rstrip("=")
+
+    def _head(self) -> bytes:
+        """What is shown of the key, the query and the end."""
+        end = int(self.query[:QUERY_DIGITS], 16) << _END_BITS | self.ends // _END_STEP % _END_STEPS
+        return bytes.fromhex(self.kid) + end.to_bytes(_HEAD_BYTES - 1)
 
     def render_documented(self, proof: str | None = None) -> str:
-        """The cursor as JSON in base64; what grows in the course of a walk stands at its end."""
-        body: dict[str, Any] = {"query_hash": proof or self.proof(), "response_mode": self.mode, "offset": self.offset}
+        """The cursor as JSON in base64."""
+        body: dict[str, Any] = {"response_mode": self.mode, "offset": self.offset}
         if self.key is not None and not _pack_numbers(self.key):
             body["pos"] = self.key
         if self.seen != 1:
             body["seen"] = self.seen
         if self.size is not None:
             body["size"] = self.size
-        text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)
-        if len(body["query_hash"]) % 3 == 0:  # what follows it then is spelled in fewer tokens
-            text = text.replace(",", ", ", 1)
+        text = json.dumps(body, separators=(",", ":")).translate(_URL_UNSAFE)[:-1] + ","
+        text += " " * ((_CHEAP_PLACE - len(text)) % 3) + f'"query_hash":"{proof or self.proof()}"}}'
         return base64.b64encode((text + " " * (-len(text) % 3)).encode()).decode()
 
 
@@ -457,14 +480,14 @@ def _signature(key: SigningKey, body: _Body, principal: str | None) -> bytes:
 def _pack_numbers(key: Any) -> bytes:
     """A key that is a list of numbers as few bytes; nothing where it is another one.
 
-    Each is a whole number with the place of its decimal point in the lowest four bits.
+    Each is a whole number, or a fraction of at most six decimals; the lowest bit says which.
     """
     packed = b""
     for one in key if isinstance(key, list) else ():
-        if type(one) not in (int, float) or not (found := _PLAIN_NUMBER.fullmatch(repr(one))):
+        steps = one if type(one) is int else round(one * _STEPS) if type(one) is float and isfinite(one) else -1
+        if not 0 <= steps <= _MOST_STEPS or (type(one) is float and repr(steps / _STEPS) != repr(one)):
             return b""
-        decimals = found[2] or ""
-        packed += _number(int(found[1] + decimals) << 4 | len(decimals))
+        packed += _number(steps << 1 | (type(one) is float))
     return packed
 
 
@@ -474,8 +497,7 @@ def _unpack_numbers(packed: bytes) -> list[int | float] | None:
     at = 0
     while at < len(packed):
         value, at = _take_number(packed, at)
-        digits, decimals = value >> 4, value & 0x0F
-        numbers.append(float(f"{digits}e-{decimals}") if decimals else digits)
+        numbers.append((value >> 1) / _STEPS if value & 1 else value >> 1)
     return numbers or None
 
 
@@ -506,22 +528,30 @@ def _decode(cursor: str) -> _Body:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars="-_", validate=True)
         body = _read_documented(json.loads(raw)) if raw[:1] == b"{" else _read_short(raw)
-    except (binascii.Error, struct.error, IndexError, KeyError, TypeError, ValueError, RecursionError):
+    except (binascii.Error, IndexError, KeyError, TypeError, ValueError, RecursionError):
         _refuse("This is not a cursor", "garbled")
     return body
 
 
+def _read_head(raw: bytes) -> tuple[str, int, str, bytes]:
+    """What is shown of a key, an end and a query, and the signature that follows."""
+    if len(raw) < _HEAD_BYTES + SIGNATURE_BYTES:
+        raise ValueError("too short")
+    kid, signature = raw[0], raw[_HEAD_BYTES : _HEAD_BYTES + SIGNATURE_BYTES]
+    query, end = divmod(int.from_bytes(raw[1:_HEAD_BYTES]), _END_STEPS)
+    return f"{kid:02x}", end, f"{query:x}", signature
+
+
 def _read_short(raw: bytes) -> _Body:
-    form, kid, ends, query = _HEAD.unpack_from(raw)
-    at = _HEAD.size + SIGNATURE_BYTES
-    signature = raw[_HEAD.size : at]
+    form, at = raw[0], 1 + _HEAD_BYTES + SIGNATURE_BYTES
+    kid, end, query, signature = _read_head(raw[1:at])
     offset, at = _take_number(raw, at)
     size, at = _take_number(raw, at)
     key, seen = json.loads(raw[at:]) if form & _HAS_KEY else (None, 1)
     if form & ~(_HAS_KEY | 0x03) != _FORM or (at != len(raw) and not form & _HAS_KEY):
         raise ValueError("not a form of cursor")
     mode = _MODES[form & 0x03]
-    return _Body(kid.hex(), ends, mode, query.hex(), offset, size or None, key, seen, signature)
+    return _Body(kid, end, mode, query, offset, size or None, key, seen, signature)
 
 
 def _read_documented(body: Any) -> _Body:
@@ -529,7 +559,7 @@ def _read_documented(body: Any) -> _Body:
     proof = base64.b64decode(query + "=" * (-len(query) % 4), altchars="-_", validate=True)
     if type(offset) is not int or offset < 0 or mode not in _MODES:
         raise ValueError("not a cursor")
-    kid, ends, digits = _PROOF.unpack_from(proof)
-    at = _PROOF.size + SIGNATURE_BYTES
+    kid, end, digits, signature = _read_head(proof)
+    at = _HEAD_BYTES + SIGNATURE_BYTES
     size, key, seen = body.get("size"), body.get("pos", _unpack_numbers(proof[at:])), body.get("seen", 1)
-    return _Body(kid.hex(), ends, mode, digits.hex(), offset, size, key, seen, proof[_PROOF.size : at])
+    return _Body(kid, end, mode, digits, offset, size, key, seen, signature)

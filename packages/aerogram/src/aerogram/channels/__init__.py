@@ -82,11 +82,11 @@ _SHARES: Final[dict[Policy, float]] = {"mirror": 2.0, "compact": 1.7, "summary":
 """How often a piece of data is paid for where both channels count, about; the measured whole corrects it."""
 Count: TypeAlias = Literal["larger", "both", "text", "structured"]
 COUNTS: Final[tuple[Count, ...]] = get_args(Count)
-_DEAR_ID: Final = "req_krhblzqg"
+_DEAR_ID: Final = "req_rnshgftn"
 """A request id in as many tokens as hardly any other; what other ids cost is up to chance."""
 _DEAR_DURATIONS: Final[dict[type, float]] = {int: 12_345, float: 1234.567}
-_DEAR_COUNT: Final = 1_000
-"""A number of tokens that has as many of them as any other up to a million."""
+_SHORT_COUNT: Final = 999
+"""A number of tokens that takes one; a larger one, up to a million, takes one more."""
 _DEAR_HASH: Final = f"sha256:{DEAR_DIGITS}"
 _STAND_INS: Final = {
     "request_id": "req_hsreltpu",
@@ -481,11 +481,13 @@ class Sizer:
     """How many bytes a server itself adds to `_meta`; None where nothing is sent there."""
 
     def dearest(self, reply: Reply[Any], /) -> int:
-        """The size that the reply would have with an unlucky request id, a long duration and the longest cursor.
+        """The size that the reply would have with an unlucky request id, a long duration and an unlucky cursor.
 
-        What is decided by it does not depend on chance, and holds for the next call as well, and for the next page.
+        What is decided by it does not depend on chance, and holds for the next call as well.
         """
-        return self(_with_dear_parts(reply))
+        size, cost = self(_with_dear_parts(reply)), reply.telemetry
+        is_long = size > _SHORT_COUNT and cost is not None and cost.tokens_estimated == 0
+        return size + is_long * 2  # a token in each channel
 
     def __call__(self, reply: Reply[Any], /) -> int:
         """The size of the whole reply: of its larger channel, or of both."""
@@ -539,11 +541,11 @@ def _with_dear_parts(reply: Reply[Any]) -> Reply[Any]:
         changes["request_id"] = _DEAR_ID
     cost = reply.telemetry
     if cost is not None and cost.duration_ms is not None:
-        count = cost.tokens_estimated if cost.tokens_estimated != 0 else _DEAR_COUNT  # 0 where nobody has counted yet
+        count = cost.tokens_estimated if cost.tokens_estimated != 0 else _SHORT_COUNT  # 0 where nobody has counted yet
         duration = _DEAR_DURATIONS[type(cost.duration_ms)]
         changes["telemetry"] = replace(cost, duration_ms=duration, tokens_estimated=count)
     if reply.page is not None and reply.page.cursor:
-        changes["page"] = replace(reply.page, cursor=dearest_cursor(reply.page.cursor, reply.page.total))
+        changes["page"] = replace(reply.page, cursor=dearest_cursor(reply.page.cursor))
         hashes = reply.fidelity.archive_hashes if reply.fidelity is not None else None
         if reply.fidelity is not None and hashes:  # on each page they are those of other rows
             changes["fidelity"] = replace(reply.fidelity, archive_hashes=dict.fromkeys(hashes, _DEAR_HASH))

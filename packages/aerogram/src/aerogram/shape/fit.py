@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.content.jsontext import dumps, part_to_json, pointer_of, value_at
+from aerogram.cursor import farthest
 from aerogram.errors import ValidationFailed
 from aerogram.reply import (
     LEFT_OUT,
@@ -937,9 +938,14 @@ class _Fitting:
         if self.resume is None or rows is None or not every:
             return None
         row = self._hardest_row(every)
-        page = replace(self.reply.page or Page(), cursor=self.resume(1), has_more=True)
+        resume, page = self.resume, self.reply.page or Page()
+
+        def far_on(count: int) -> str:
+            return farthest(resume(count), page.total)  # as on any page of the walk
+
+        page = replace(page, cursor=far_on(1), has_more=True)
         pair = rows.replaced(self.reply.data, [row, row])  # so that the first of them is one of several
-        return replace(self, reply=self.reply.replace(data=pair, page=page))
+        return replace(self, reply=self.reply.replace(data=pair, page=page), resume=far_on)
 
     def _hardest_row(self, rows: Sequence[Any]) -> Any:
         """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
