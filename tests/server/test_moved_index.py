@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
@@ -60,3 +61,22 @@ def test_an_index_that_is_moved_away_while_it_is_served_is_not_made_again_by_hal
         assert not served.index.exists()
         moved.rename(served.index)
         assert fetched(served.address, left_out(served.address)).status_code == 200
+
+
+def test_an_index_that_another_took_the_place_of_is_let_go(used, tmp_path):
+    """What keeps a fresh copy served every night must not keep all of those before it open."""
+    index, _ = used
+    fresh = shutil.copytree(index, tmp_path / "fresh")
+
+    def count_handles(pid):
+        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+    with serving(index, documents=None) as served:
+        handles = []
+        for number in range(12):
+            shutil.copytree(fresh, tmp_path / "next")
+            index.rename(tmp_path / f"old-{number}")
+            (tmp_path / "next").rename(index)
+            assert httpx.get(f"{served.address}/v1/search?q=token", timeout=30).json()["total"]
+            handles.append(count_handles(served.process.pid))
+    assert handles[-1] <= handles[3] + 2

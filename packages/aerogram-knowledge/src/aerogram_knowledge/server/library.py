@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
@@ -62,9 +63,9 @@ class Library:
         }
         self._clock = clock
         self._guard = threading.Lock()
-        self._known: list[Knowledge] = [self._open()]
+        self._known = self._open()
         self._file = self._file_now()
-        self.cursors = self._known[0].cursors
+        self.cursors = self._known.cursors
         self._realm = ""
 
     def __enter__(self) -> Self:
@@ -75,20 +76,22 @@ class Library:
 
     def close(self) -> None:
         """Let go of the index."""
-        for one in self._known:
-            one.close()
+        self._known.close()
 
     @property
     def knowledge(self) -> Knowledge:
-        """The index as it is now; a question that is already running keeps the one that it was asked of."""
+        """The index as it is now; a question that is already running keeps the one that it was asked of.
+
+        Another one in its place is opened, and the one before is closed as soon as nobody has it any more.
+        """
         there = self._file_now()
         if there is None:
             raise self._unavailable()
         with self._guard:
             if there != self._file:
-                self._known.append(self._open())
+                self._known = self._open()
                 self._file = there
-            return self._known[-1]
+            return self._known
 
     @property
     def can_be_written(self) -> bool:
@@ -98,12 +101,13 @@ class Library:
     @property
     def embedder(self) -> Embedder:
         """What makes vectors of texts, with or without an index."""
-        return self._known[-1].embedder
+        return self._known.embedder
 
     def _open(self) -> Knowledge:
         known = Knowledge(self._where, **self._options)
         if self._clock is not None:
             known.cursors = Cursors(known.cursors._keys, clock=self._clock)
+        weakref.finalize(known, known.store.close)
         return known
 
     def update(self, *paths: Path, progress: Progress | None = None) -> IngestResult:
