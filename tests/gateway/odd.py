@@ -83,12 +83,41 @@ SAYS = {
     "com.example/unknown": {**HANDLES, "some": [{"key": SECRET}], "password": "hunter2"},
 }
 """What is answered to other requests."""
+QUESTIONS = {
+    "elicitation/create": {
+        "message": f"Is {SECRET} right?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"password": {"type": "string", "description": f"as {SECRET}", "default": SECRET}},
+        },
+    },
+    "sampling/createMessage": {
+        "messages": [{"role": "user", "content": TEXT}],
+        "systemPrompt": f"The key is {SECRET}",
+        "metadata": {"password": "hunter2"},
+        "maxTokens": 10,
+    },
+}
+"""What it asks the client."""
 NEWS = {
     "notifications/message": {"level": "error", "logger": SECRET, "data": {"password": "hunter2"}},
     "notifications/tasks": {"taskId": "t", "status": "completed", "result": {"content": [TEXT]}},
     "notifications/com.example/unknown": {"some": SECRET},
 }
-NAMES = [*UNREAD, *ERRORS, *RESULTS, *MISSHAPEN, "heard", "log", "tell", "speak", "half", *sys.argv[1:]]
+NAMES = [
+    *UNREAD,
+    *ERRORS,
+    *RESULTS,
+    *MISSHAPEN,
+    "heard",
+    "log",
+    "tell",
+    "speak",
+    "half",
+    "asks",
+    "wants",
+    *sys.argv[1:],
+]
 METHODS = []
 INFO = {"name": "odd", "version": "1"}
 CAPABILITIES = {"tools": {}, "resources": {"subscribe": True}, "prompts": {}, "logging": {}}
@@ -101,6 +130,12 @@ def write(**message):
 def call(asked, name):
     if name in UNREAD or name == "half":
         print(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked)}, "result": {UNREAD.get(name, HALF)}}}', flush=True)
+    elif name == "asks":
+        for method, params in QUESTIONS.items():
+            write(id=f"{asked} {method}", method=method, params=params)
+    elif name == "wants":  # as servers from 2026-07-28 on ask
+        asks = {method: {"method": method, "params": params} for method, params in QUESTIONS.items()}
+        write(id=asked, result={"resultType": "input_required", "inputRequests": asks, "requestState": SECRET})
     elif name in ERRORS:
         write(id=asked, error=ERRORS[name])
     else:

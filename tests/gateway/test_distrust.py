@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, RESULTS, SAYS, SECRET, UNREAD
+from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, QUESTIONS, RESULTS, SAYS, SECRET, UNREAD
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -98,6 +98,30 @@ def test_what_is_told_by_itself_has_no_secrets(wire):
         check(params)
 
 
+def check_questions(asked):
+    assert asked.keys() == QUESTIONS.keys()
+    for params in asked.values():
+        check(params)
+    form = asked["elicitation/create"]["requestedSchema"]["properties"]
+    assert form["password"]["type"] == "string"  # which it is called, and not what it is
+
+
+def test_what_a_client_is_asked_has_no_secrets(wire):
+    wire.send(id="asks", method="tools/call", params={"name": "asks"})
+    asked = {}
+    while len(asked) < len(QUESTIONS):
+        message = wire.read()
+        asked[message["method"]] = message["params"]
+        wire.send(id=message["id"], result={})
+    check_questions(asked)
+
+
+def test_what_an_unfinished_result_asks_has_no_secrets(wire):
+    result = call(wire, "wants")["result"]
+    check_questions({name: one["params"] for name, one in result["inputRequests"].items()})
+    assert result["requestState"] == SECRET  # by which the client comes back
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     result = call(wire, name)["result"]
@@ -171,3 +195,16 @@ def test_a_call_has_one_line_whatever_its_tool_is_called():
     assert call(wire, name)["result"]["content"][0]["text"] == f"its own {name}"
     assert wire.end() == 0
     assert wire.errors.splitlines()[0].startswith(r"a\x1b[2J\nforged  1 token  ") and "\x1b" not in wire.errors
+
+
+@pytest.mark.parametrize("method", ["resources/read", "prompts/get"])
+def test_what_is_read_through_a_gateway_takes_from_its_limits(tmp_path, method):
+    (tmp_path / "servers.toml").write_text(f'[servers.odd]\ncommand = {json.dumps(ODD)}\nlimits = ["2/hour"]\n')
+    words = ["wrap", "--settings", str(tmp_path / "servers.toml"), "--server", "odd"]
+    wire = Wire("", words=words)
+    wire.greet()
+    told = [wire.ask(number, method, uri="a://b", name="some") for number in range(1, 4)]
+    assert ["result" in one for one in told] == [True, True, False]
+    assert told[-1]["error"]["data"]["code"] == "RATE_LIMIT_EXCEEDED"
+    assert "RATE_LIMIT_EXCEEDED" in json.dumps(call(wire, "heard"))
+    assert wire.end() == 0

@@ -16,8 +16,8 @@ from programs import start_program
 class Wire:
     """A client that writes lines."""
 
-    def __init__(self, era, *options, server=None):
-        words = ["wrap", *options, "--", *(behind(era) if server is None else server)]
+    def __init__(self, era, *options, server=None, words=None):
+        words = words or ["wrap", *options, "--", *(behind(era) if server is None else server)]
         self.process = start_program(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def send(self, **message):

@@ -392,13 +392,16 @@ class Service:
         shows = self.shows_errors(call.contract)
         raise explain_fault(raised, call.arguments, shows=shows, request_id=call.request_id)
 
-    async def give_out(self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]]) -> Any:
+    async def give_out(
+        self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]], *, is_clean: bool = False
+    ) -> Any:
         """What a method gives out that is no call of a tool: limited, charged and observed as a call is.
 
-        A contract around this one, or the call of a tool that it is a part of, may do so already.
+        A contract around this one, or the call of a tool that it is a part of, may do so already. What `is_clean` has
+        nothing more in it that may not be said.
         """
         inside, around, own = CURRENT.get(None), _GIVING.get(_NOBODY), self.contract
-        if own.sanitizers:
+        if own.sanitizers and not is_clean:
             produce = partial(self._clean, method, produce)
         is_observed = around.observes or (inside is not None and inside.contract.observer is not None)
         is_charged = around.charges or (inside is not None and inside.contract.limits is not None)

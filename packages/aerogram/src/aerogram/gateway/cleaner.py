@@ -3,7 +3,7 @@
 Everything is looked at, members that nobody knows among it, but for what is listed here:
 
     of itself    its lists of tools, prompts, resources and templates, and how it introduces itself
-    to ask       what it wants of the client, and where a person is to go
+    to ask       the form of what it wants of the client, whose words are looked at, and where a person is to go
     _meta        and annotations, where the protocol has them
     handles      by which a client comes back: cursors, states, ids, the address of a resource that has changed
     binary       pictures, sounds, blobs
@@ -37,6 +37,9 @@ _OF_ITSELF: Final = frozenset(
     )
 )
 _HANDLES: Final = ("nextCursor", "requestState", "taskId", "progressToken", "requestId", "elicitationId")
+_ASKED: Final = "inputRequests"
+_FORMS: Final = ("requestedSchema", "tools", "toolChoice", "modelPreferences")
+"""What is not text in a question to the client: its members have names of their own."""
 _KEPT: Final = frozenset(("_meta", "annotations", *_HANDLES))
 _PARTS: Final = frozenset(
     ("content", "contents", "messages", "resource", "task", "tasks", "result", "error", "elicitations", "text")
@@ -60,6 +63,21 @@ class Cleaner:
         if params is None or not self._steps or method in _OF_ITSELF:
             return params
         return self._clean_members(params, ("uri",) if method == "notifications/resources/updated" else ())
+
+    def clean_question(self, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """What a server asks the client; a form keeps its members, whatever they are called."""
+        if params is None or not self._steps:
+            return params
+        forms = {name: self._clean_words(params[name]) for name in _FORMS if name in params}
+        return {**self._clean_members(params, _FORMS), **forms}
+
+    def _clean_words(self, value: Any) -> Any:
+        """The texts in a value, and nothing by its name."""
+        if isinstance(value, dict):
+            return {name: self._clean_words(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._clean_words(one) for one in value]
+        return sanitize_text(value, *self._steps) if isinstance(value, str) else value
 
     def clean_error(self, error: MCPError) -> MCPError:
         """An error of the protocol."""
@@ -111,7 +129,14 @@ class Cleaner:
                 made.update([next(cleaned, (name, UNREADABLE))])  # the name may be another one
             else:
                 made[name] = value if name in kept else self._clean_part(value)
+        if isinstance(members.get(_ASKED), dict):
+            made[_ASKED] = {key: self._clean_asked(one) for key, one in members[_ASKED].items()}
         return made
+
+    def _clean_asked(self, asked: Any) -> Any:
+        if not isinstance(asked, dict) or not isinstance(asked.get("params"), dict):
+            return self._clean_part(asked)
+        return {**self._clean_members(asked, ("method", "params")), "params": self.clean_question(asked["params"])}
 
     def _clean_data(self, data: Message) -> Message:
         """Data by the names of its members; none of it where nobody can look at what lies so deep."""
@@ -124,8 +149,8 @@ class Cleaner:
 
 def _find_spared(members: Mapping[str, Any]) -> Collection[str]:
     """What is sent as it is of one kind of part: what it asks for, where a person is to go, what is binary."""
-    if members.get("resultType") == "input_required":
-        return ("inputRequests",)
+    if isinstance(members.get(_ASKED), dict):
+        return (_ASKED,)  # question by question
     if "elicitationId" in members:
         return ("url",)
     return ("data",) if members.get("type") in _MEDIA else ("blob",) if "uri" in members else ()

@@ -82,6 +82,8 @@ _FILTERS: Final = {
 _REMOVED: Final = frozenset(("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
 _ADDED: Final = frozenset(("server/discover", "subscriptions/listen"))
 """Requests that only one of the eras has: a client's own era decides, whatever the server behind would answer."""
+_GIVEN_OUT: Final = frozenset(("resources/read", "prompts/get"))
+"""What takes from the limits besides the calls of tools."""
 _SESSION: Final = "aerogram"
 
 Message = dict[str, Any]
@@ -353,9 +355,11 @@ class Relay:
         if not front.session.has_begun and method != "ping":
             raise MCPError(mcp_types.INVALID_PARAMS, "Invalid request parameters", "")
         handler = self._handlers.get(method)
-        if handler is not None:
-            return await handler(front, params)
-        return await self._forward(front, method, params)
+        produce = partial(self._forward, front, method, params) if handler is None else partial(handler, front, params)
+        if method not in _GIVEN_OUT:
+            return await produce()
+        found: Message = await self.tools.service.give_out(method, self._caller(front), produce, is_clean=True)
+        return found
 
     async def _pass_notification(self, front: Front, method: str, params: Params) -> None:
         line = self._lines.get(self._key(front))
@@ -598,7 +602,8 @@ class Relay:
                 return result
             answers = {}
             for key, asked in (result.get("inputRequests") or {}).items():
-                answers[key] = await front.channel.send_raw_request(asked["method"], asked.get("params"))
+                said = self.tools.cleaner.clean_question(asked.get("params"))
+                answers[key] = await front.channel.send_raw_request(asked["method"], said)
             params = {**params, "inputResponses": answers}
             params.pop("requestState", None)
             if "requestState" in result:
@@ -655,9 +660,13 @@ class Relay:
             result = await self._fit_task(front, result)
         return to_modern("tools/call", result) if front.is_modern else to_legacy("tools/call", result)
 
+    @staticmethod
+    def _caller(front: Front) -> Caller:
+        return Caller(front.meta, None, front.client.capabilities.get("extensions"), client=front.client.name)
+
     async def _make_fit(self, front: Front, name: str, arguments: Message, invoke: Invoke) -> Message:
         """The answer of a tool as its client gets it, with a line in the report."""
-        caller = Caller(front.meta, None, front.client.capabilities.get("extensions"), client=front.client.name)
+        caller = self._caller(front)
         with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
             entry.clean = partial(self.tools.cleaner.clean_result, "tools/call")
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
@@ -822,6 +831,7 @@ class Relay:
     async def on_question(self, link: Link, method: str, params: Params) -> Message:
         """Ask the client what the server wants to know."""
         line = self._by_link.get(link) or Line(None)
+        params = self.tools.cleaner.clean_question(params)
         if self._shares and not link.client.can_be_asked:  # several clients have this link, and none has offered
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked", method)
         if is_modern(link.client.version):
