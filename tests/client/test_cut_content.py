@@ -1,13 +1,14 @@
 """Content that a budget cut: the client brings it back, in every dialect and beside data of every kind."""
 
-from __future__ import annotations
+import json
 
 import fastmcp
 import mcp
 import pytest
 from mcp.server.mcpserver import MCPServer
-from mcp_types import ImageContent, TextContent
+from mcp_types import Annotations, CallToolResult, ImageContent, TextContent
 
+import aerogram
 import aerogram.fastmcp
 import aerogram.mcp
 from aerogram.archive import Archive
@@ -89,3 +90,35 @@ async def test_blocks_that_are_too_many_come_back_together(ask):
     reply, _, whole = await ask(many)
     assert len(reply.data) < 400
     assert [one["text"] for one in whole.data] == [f"{number} {SHORT}" for number in range(400)]
+
+
+ROWS = [{"id": number, "text": "word " * 20} for number in range(40)]
+FORMS = {
+    "items": [json.dumps(row) for row in ROWS],
+    "indented": [json.dumps(row, indent=2) for row in ROWS],
+    "a list and an object": [json.dumps(ROWS, indent=1), json.dumps({"total": 40})],
+    "words and a list": ["Found 40:", json.dumps(ROWS)],
+    "prose": ["one " * 500, "two " * 500],
+    "lines": ["\n".join(map(json.dumps, ROWS)), "\n".join(json.dumps({"id": row["id"]}) for row in ROWS)],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dialect", ["bare", "response-v2"])
+async def test_several_texts_come_back_in_the_form_that_they_had(form, dialect):
+    """What is whole again is read as it would have been uncut, and blocks keep what they say besides their text."""
+    made = [TextContent(type="text", text=one, annotations=Annotations(audience=["user"])) for one in FORMS[form]]
+    server = fastmcp.FastMCP("forms")
+
+    @server.tool
+    def get() -> CallToolResult:
+        return CallToolResult(content=made)
+
+    aerogram.fastmcp.install(server, dialect=dialect, budget=500, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as connection:
+        sent = await connection.call_tool_mcp("get", {})
+        client = AsyncClient(connection)
+        whole = await client.whole(await client.call("get"))
+    assert len(sent.content) > 1
+    assert all(block.annotations.audience == ["user"] for block in sent.content)
+    assert whole.data == aerogram.read(CallToolResult(content=made)).data

@@ -142,10 +142,18 @@ def _say_the_same(texts: Sequence[str], held: DataText | None, values: Sequence[
     return is_data or not texts or (len(texts) == 1 and texts[0] in values)
 
 
-def in_blocks(result: dict[str, Any]) -> dict[str, Any]:
-    """A result whose text was written for several blocks, in those blocks."""
+def in_blocks(result: dict[str, Any], made: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A result whose text was written for several blocks, in those blocks, with what each said besides as it was made.
+
+    Which they were is not known of a later page; what all of them said holds there as well.
+    """
     first, *others = result["content"]
-    if BETWEEN not in first.get("text", ""):
+    if len(made) < 2 or result.get("isError"):  # noqa: PLR2004 - one block is written as it was
         return result
-    blocks = [{"type": "text", "text": text} for text in first["text"].split(BETWEEN)]
+    texts = first.get("text", "").split(BETWEEN)
+    besides = [{name: part for name, part in one.items() if name not in ("type", "text")} for one in made]
+    is_known = texts[0] == made[0].get("text") or all(one == besides[0] for one in besides)
+    blocks = [{"type": "text", "text": text} for text in texts]
+    if is_known:
+        blocks = [{**block, **own} for block, own in zip(blocks, besides, strict=False)]
     return {**result, "content": [*blocks, *others]}

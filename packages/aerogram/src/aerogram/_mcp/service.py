@@ -579,7 +579,7 @@ class Service:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         if told is None:
             return await self._pass_on(call, profile, result, is_fitted=True)
-        sent = in_blocks(await self._send(_with_wire_meta(told.call, wire), profile, told.draft))
+        sent = in_blocks(await self._send(_with_wire_meta(told.call, wire), profile, told.draft), wire["content"])
         return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:

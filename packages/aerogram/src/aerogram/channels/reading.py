@@ -20,7 +20,15 @@ from aerogram.dialects.protocol import Dialect, check_aside, restore
 from aerogram.errors import ContractError
 from aerogram.reply import LEFT_OUT, WAY_ON, Fidelity, Notice, Page, Problem, Reply
 
-__all__ = ["PlainToolResult", "find_tool_result", "read", "read_envelope", "read_tool_result", "text_as_sent"]
+__all__ = [
+    "PlainToolResult",
+    "find_tool_result",
+    "parse_texts",
+    "read",
+    "read_envelope",
+    "read_tool_result",
+    "text_as_sent",
+]
 
 OK: Final = 200
 FAILURES: Final = 400
@@ -122,13 +130,13 @@ def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
 
 def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Reply[Any]:
     """The reply in the result of a tool call."""
-    body = tool.structured if tool.structured is not None else _parse_texts(tool.texts)
+    body = tool.structured if tool.structured is not None else parse_texts(tool.texts)
     status = FAILED if tool.failed else OK
     reply = read_envelope(body, dialect, status=status) if dialect != "bare" else None
     if reply is None and tool.texts and dialect != "bare":
         # what is meant for people stands before the envelope
         last = tool.texts[-1]
-        reply = read_envelope(_parse_texts((last,)), dialect, status=status) or _read_below(last, dialect, status)
+        reply = read_envelope(parse_texts((last,)), dialect, status=status) or _read_below(last, dialect, status)
     if reply is not None:
         return _add_missing_content(reply, tool.meta)
     tool, account = _split_account(tool)
@@ -158,7 +166,7 @@ def text_as_sent(reply: Reply[Any], result: Any) -> Reply[Any]:
 def _read_below(text: str, dialect: str | Dialect | None, status: int) -> Reply[Any] | None:
     """The reply in a text whose first line is the one that its contract has for people."""
     line, _, below = text.partition("\n")
-    return read_envelope(_parse_texts((below,)), dialect, status=status) if line and below else None
+    return read_envelope(parse_texts((below,)), dialect, status=status) if line and below else None
 
 
 def _split_account(tool: PlainToolResult) -> tuple[PlainToolResult, Account | None]:
@@ -235,10 +243,10 @@ def _add_missing_content(reply: Reply[Any], meta: Mapping[str, Any]) -> Reply[An
     return reply.replace(fidelity=replace(own, level=level, archive_hashes={**(own.archive_hashes or {}), **hashes}))
 
 
-def _parse_texts(texts: tuple[str, ...]) -> Any:
+def parse_texts(texts: tuple[str, ...]) -> Any:
     """The JSON object, list or null in a text; anything else is the text itself."""
     if len(texts) != 1:
-        return [_parse_texts((text,)) for text in texts] or None
+        return [parse_texts((text,)) for text in texts] or None
     try:
         value = read_text(texts[0])
     except ContractError:
@@ -250,7 +258,7 @@ def _bare_data(tool: PlainToolResult, *, is_ours: bool) -> Any:
     """The payload; frameworks put what is not an object into a box, which the text channel does not have."""
     held = tool.structured
     if not isinstance(held, dict) or held.keys() != {BOX}:
-        return _parse_texts(tool.texts) if held is None else held
+        return parse_texts(tool.texts) if held is None else held
     marked = isinstance(tool.meta.get("fastmcp"), Mapping) and tool.meta["fastmcp"].get("wrap_result")
     is_known = marked or (is_ours and not tool.texts)
     return held[BOX] if is_known or _mirrors(tool.texts, held[BOX]) else held

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from aerogram._http.responses import resolve_address
+from aerogram.channels.reading import parse_texts
 from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import SHORT, Content, canonical_json, read_json, short_digits
@@ -242,7 +243,9 @@ def _whole_data(data: Any, found: Mapping[str, Any]) -> Any:
         return _read_like(data, kept)
     if not isinstance(data, list):
         return kept
-    return found.get("data", [found.get(f"data/{at}", item) for at, item in enumerate(data)])
+    texts = {at: found[f"data/{at}"] for at in range(len(data)) if f"data/{at}" in found}
+    read = {at: parse_texts((text,)) if isinstance(text, str) else text for at, text in texts.items()}
+    return found.get("data", [read.get(at, item) for at, item in enumerate(data)])  # as the others were read
 
 
 def _read_like(data: Any, text: str) -> Any:
