@@ -53,3 +53,19 @@ def test_an_empty_question_has_no_digest(run):
     done = run("digest", "docs/one.md", "-q", " ")
     assert (done.returncode, done.stdout) == (1, "")
     assert "query must not be empty" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["translate"], ["schema", "x"], ["nope"], ["verify", "--nope"], ["digest"]], ids=" ".join
+)
+def test_a_wrong_call_is_one_line_that_says_where_to_look(words):
+    done = run_program(words, input="", text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("aerogram: ")
+    assert line.endswith("--help says how it is called")
+
+
+def test_without_a_verb_there_is_help():
+    done = run_program([], input="", text=True)
+    assert "Usage: aerogram" in done.stdout + done.stderr

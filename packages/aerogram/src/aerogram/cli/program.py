@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from aerogram.cli.interrupt import INTERRUPTED, leave, on_interrupt
-from aerogram.cli.terminal import USAGE, fail, fail_with, one_line
+from aerogram.cli.terminal import USAGE, fail, fail_with, note, one_line
 from aerogram.errors import AerogramError, MissingExtra
 from aerogram.reply import Problem
 
@@ -45,8 +45,7 @@ def main() -> None:
     try:
         with _exiting_on_interrupt():
             run = program()
-        # a program that asked for JSON is told of its wrong call by us, a person by typer
-        sys.exit(run(prog_name="aerogram", standalone_mode=not _wants_json()))
+        sys.exit(run(prog_name="aerogram", standalone_mode=False))  # of a wrong call we tell, in one line
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except SystemExit:
@@ -57,6 +56,8 @@ def main() -> None:
     except Exception as error:
         if hasattr(error, "format_message"):
             _report_misuse(error)
+        if type(error).__name__ == "Abort":  # what typer makes of an interrupt, or of a question that gets no answer
+            raise SystemExit(INTERRUPTED) from None
         if os.environ.get("AEROGRAM_DEBUG"):
             raise
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("aerogram"):
@@ -127,10 +128,19 @@ def _wants_json() -> bool:
 
 
 def _report_misuse(error: Any) -> NoReturn:
-    """A call that typer refuses, as a problem body."""
+    """A call that typer refuses: as a problem body for a program, in one line for a person, or as help where asked."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        raise SystemExit(USAGE)
     context = getattr(error, "ctx", None)
+    message = one_line(error.format_message())
+    if not _wants_json():
+        note(
+            message.rstrip(".") + ("" if context is None else f"; {context.command_path} --help says how it is called")
+        )
+        raise SystemExit(USAGE)
     hint = f"Call {context.command_path} --help to see how it is used." if context is not None else None
-    problem = Problem.of("VALIDATION_ERROR", one_line(error.format_message()), remediation=hint)
+    problem = Problem.of("VALIDATION_ERROR", message, remediation=hint)
     try:
         fail_with(problem, USAGE)
     except OSError as unwritable:
