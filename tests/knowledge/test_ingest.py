@@ -288,6 +288,56 @@ def test_watching_follows_changes(write, index):
     assert index.search("apples").data[0]["source_file"] == "b.md"
 
 
+@pytest.mark.parametrize("is_away", [False, True], ids=["swapped", "away for a while"])
+def test_watching_goes_on_with_what_takes_the_place_of_a_folder(write, index, is_away):
+    folder = write({"a.md": GUIDE})
+    index.ingest(folder)
+    stop = threading.Event()
+    thread = threading.Thread(target=watch, args=(index, lambda _: None, stop))
+    thread.start()
+
+    def follows(name: str) -> bool:
+        for attempt in range(40):  # it may be looking for the folder when the first of them comes
+            (folder / name).write_text(HARVEST + f"\nAttempt {attempt}.\n")
+            if stop.wait(0.5) or name in index.documents():
+                return True
+        return False
+
+    try:
+        assert follows("b.md")
+        folder.rename(folder.with_name("old"))
+        if is_away:
+            stop.wait(2.5)
+        folder.mkdir()
+        assert follows("c.md")
+        assert follows("d.md")
+        assert "a.md" not in index.documents()
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_watching_goes_on_with_a_file_that_is_written_anew_in_its_place(write, index):
+    file = write({"a.md": GUIDE}) / "a.md"
+    index.ingest(file)
+    stop, told = threading.Event(), threading.Semaphore(0)
+    thread = threading.Thread(target=watch, args=(index, lambda _: told.release(), stop))
+    thread.start()
+    try:
+        for run in range(3):
+            for attempt in range(40):
+                draft = file.with_name("draft")
+                draft.write_text(HARVEST + f"\nRun {run}, attempt {attempt}.\n")
+                draft.replace(file)
+                if told.acquire(timeout=0.5):
+                    break
+            else:
+                pytest.fail(f"run {run} was not noticed")
+    finally:
+        stop.set()
+        thread.join()
+
+
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "source": ["# Tides\n", "\n", "High water is at noon.\n"]},
