@@ -169,6 +169,15 @@ def test_links_out_of_the_folder_are_not_followed(write, index, tmp_path):
     assert index.search("swordfish", method="bm25").status == "empty"
 
 
+def test_links_to_what_is_hidden_are_not_followed(write, index):
+    folder = write({"a.md": GUIDE, ".env": "PASSWORD=swordfish", ".git/config": "url = https://ada:swordfish@host/x"})
+    (folder / "link.md").symlink_to(".env")
+    (folder / "deep.txt").symlink_to(".git/config")
+    done = index.ingest(folder)
+    assert set(done.problems) == {"link.md", "deep.txt"}
+    assert sorted(index.store.files()) == ["a.md"]
+
+
 async def test_a_file_that_became_a_link_out_of_the_folder_is_not_read_for_a_digest(write, index, tmp_path):
     (tmp_path / "secret.md").write_text("# Secret\n\nThe password is swordfish.\n")
     folder = write({"a.md": GUIDE})

@@ -14,7 +14,7 @@ from typing import Final
 from aerogram.digest.limits import UnreadableSource
 from aerogram_knowledge.documents.document import File
 
-__all__ = ["ChangingFile", "read_bytes"]
+__all__ = ["ChangingFile", "link_fault", "read_bytes"]
 
 ATTEMPTS: Final = 3
 
@@ -29,8 +29,9 @@ def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path | None = N
         raise _too_large(file.size, most_bytes)
     for _ in range(ATTEMPTS):
         try:
-            if root is not None and not path.resolve(strict=True).is_relative_to(root):
-                raise UnreadableSource("missing", "it is a link that leads out of the folder")
+            fault = None if root is None else link_fault(path, root)
+            if fault is not None:
+                raise UnreadableSource("missing", fault)
             # whoever opens the end of a pipe waits for the other one, unless he says that he does not
             with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # noqa: PTH123
                 before = os.fstat(opened.fileno())
@@ -47,6 +48,15 @@ def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path | None = N
         if same and len(content) == after.st_size:
             return File(file.path, after.st_size, after.st_mtime_ns, content)
     raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
+
+
+def link_fault(path: Path, root: Path) -> str | None:
+    """What is wrong with where a path below a root leads; None where nothing is."""
+    found = path.resolve(strict=True)
+    if not found.is_relative_to(root):
+        return "it is a link that leads out of the folder"
+    is_hidden = found != path and any(part.startswith(".") for part in found.relative_to(root).parts)
+    return "it is a link to something hidden" if is_hidden else None
 
 
 def _too_large(size: int, most_bytes: int) -> UnreadableSource:

@@ -16,6 +16,7 @@ from typing import Final
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
+from aerogram_knowledge.documents.files import link_fault
 from aerogram_knowledge.roots import RENAME, TAKEN, Roots, absolute
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
@@ -91,8 +92,9 @@ def _walk(root: Path, listing: FolderListing, label: str, without: Path | None, 
 
 def _list(path: Path, name: str, root: Path, listing: FolderListing) -> None:
     try:
-        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root):
-            listing.problems[name] = "it is a link that leads out of the folder"
+        fault = link_fault(path, root) if path.is_symlink() else None
+        if fault is not None:
+            listing.problems[name] = fault
             return
         if not path.is_file():
             listing.problems[name] = "it is not a regular file"

@@ -3,7 +3,7 @@
     request ─▶ room        for its connection        503, may be tried again
             ─▶ gate        Host, Origin, key         403, 401
             ─▶ size        of the body               413
-            ─▶ time        until the answer begins   503, may be tried again
+            ─▶ time        until the answer begins   503, may be tried again; 408 if its body did not come
             ─▶ application                           with the caller in scope["user"]
 
 A refusal is answered as every failure is: through the contract's layer around the application, in the shape that was
@@ -175,6 +175,7 @@ class _GuardedRequest:
         self._receive = receive
         self._send = send
         self._taken = 0
+        self._has_body = self._awaits_body = False
         self._largest = max(guard.max_body, guard.exempt.large_bodies.get(scope["path"], 0))
         self._refusal: ReplyError | None = None
         self._status: int | None = None
@@ -211,11 +212,7 @@ class _GuardedRequest:
                 await task
             else:
                 self._guard.leave_behind(task)
-                self._refusal = Unavailable(
-                    f"There was no answer within {limit or 0:g} seconds",
-                    remediation="Try again, or ask for less",
-                    retry_after=1,
-                )
+                self._refusal = _too_late_error(limit or 0, is_body_missing=self._awaits_body)
         finally:
             if not task.done():
                 task.cancel()
@@ -236,8 +233,11 @@ class _GuardedRequest:
 
     async def _take(self) -> Message:
         """The next message from the client; a body that grows beyond its limit ends here."""
+        self._awaits_body = not self._has_body
         message = await self._receive()
+        self._awaits_body = False
         if message["type"] == "http.request":
+            self._has_body = not message.get("more_body", False)
             self._taken += len(message.get("body", b""))
             if self._taken > self._largest:
                 self._refusal = _too_large_error(self._largest)
@@ -302,6 +302,15 @@ class _GuardedRequest:
 
 def _is_reading(scope: Scope) -> bool:
     return scope.get("method") in ("GET", "HEAD")
+
+
+def _too_late_error(seconds: float, *, is_body_missing: bool) -> ReplyError:
+    """What is said when the time is over: the fault is the client's where its body is still being waited for."""
+    if is_body_missing:
+        words = f"The body of the request did not arrive within {seconds:g} seconds"
+        return HttpRefusal(408, "UNAVAILABLE", words, "Send it again, all of it")
+    words = f"There was no answer within {seconds:g} seconds"
+    return Unavailable(words, remediation="Try again, or ask for less", retry_after=1)
 
 
 def _too_large_error(limit: int) -> HttpRefusal:
