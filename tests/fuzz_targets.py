@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import datetime as dt
 import decimal
 import itertools
@@ -15,12 +16,14 @@ import re
 import uuid
 from dataclasses import dataclass
 
+import fastmcp
 import httpx
 import pydantic
 
 from aerogram import Reply, dialect, read, translate
 from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
+from aerogram.client import AsyncClient, FollowedTooFar, Reach
 from aerogram.client import read as client_read
 from aerogram.content import Content
 from aerogram.content.jsontext import dumps
@@ -28,9 +31,10 @@ from aerogram.cursor import CursorKeys, Cursors, Position
 from aerogram.dialects import NAMES
 from aerogram.digest.sources import read as read_document
 from aerogram.errors import AerogramError, InvalidCursor, ReplyError
+from aerogram.fastmcp import install
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
 from aerogram.sanitize import Redaction, sanitize
-from aerogram.tokens import best_counter
+from aerogram.tokens import Budget, Bytes, best_counter
 from aerogram_knowledge.documents.chunks import chunks_of
 from aerogram_knowledge.documents.document import File, read_file
 
@@ -334,6 +338,89 @@ def run_handle(case):
     asyncio.run(fetch())
 
 
+# Values in a budget, as a client gets them
+
+LONG = ["word " * 300, "x" * 2_000, "漢字" * 400, "a\\n" * 500, json.dumps([{"a": "b " * 40}] * 20), "[+12 chars]" * 50]
+
+
+def large_value(chance, depth=3):
+    """Some JSON with parts that are too large, and empty ones beside them."""
+    kind = chance.random()
+    if depth == 0 or kind < 0.3:
+        return chance.choice(ODD if chance.random() < 0.5 else LONG)
+    size = chance.choice((0, 1, 2, 3, 8, 30))
+    if kind < 0.7:
+        rows = [large_value(chance, depth - 1) for _ in range(min(size, 3))]
+        return [chance.choice(rows) for _ in range(size)]
+    names = [*MEMBERS, "id", "name", "url", "score", *map(str, ODD[:20])]
+    return {chance.choice(names): large_value(chance, depth - 1) for _ in range(min(size, 8))}
+
+
+def fit_case(chance):
+    return {
+        "value": large_value(chance),
+        "dialect": chance.choice(["bare", "response-v2", "standard-v2", "knowledge-1.0"]),
+        "budget": chance.choice([400, 500, 700, 1_000, 2_000]),
+        "unit": chance.choice(["tokens", "tokens", "bytes"]),
+        "controls": chance.random() < 0.5,
+        "page_size": chance.choice([None, None, 1, 2, 5]),
+    }
+
+
+def run_fit(case):
+    asyncio.run(_fetch_fitted(case))
+
+
+async def _fetch_fitted(case):
+    server = fastmcp.FastMCP("fuzzed")
+    server.tool(lambda: case["value"], name="get")
+    counter = Bytes() if case["unit"] == "bytes" else best_counter()
+    budget = Budget(case["budget"] * (4 if case["unit"] == "bytes" else 1), counter)
+    install(server, dialect=case["dialect"], budget=budget, controls=case["controls"], archive=Archive.in_memory())
+    asked = {"page_size": case["page_size"]} if case["page_size"] and case["controls"] else {}
+    async with fastmcp.Client(server) as connection:
+        sent = await connection.call_tool_mcp("get", asked)
+        reply = client_read(sent)
+        if reply.problem is not None:
+            require(reply.problem.code not in ("INTERNAL_ERROR", "CONTRACT_VIOLATION"), f"failed: {reply.problem}")
+            return
+        _require_size(sent, budget)
+        client = AsyncClient(connection, reach=Reach(calls=100))
+        if reply.page is None or not reply.page.cursor:
+            with contextlib.suppress(FollowedTooFar):
+                whole = await client.whole(reply)
+                require(_same(whole.data, case["value"]), f"whole is not what was: {str(whole.data)[:300]}")
+            return
+        with contextlib.suppress(FollowedTooFar):
+            items = [one async for one in client.items("get", asked)]
+            require(_same(items, _rows_in(case["value"])), f"{len(items)} items")
+
+
+def _require_size(sent, budget):
+    text = "\n".join(block.text for block in sent.content if hasattr(block, "text"))
+    if budget.counter.unit == "bytes":
+        size = len(sent.model_dump_json(by_alias=True, exclude_none=True))
+    else:
+        told = "" if sent.structured_content is None else dumps(sent.structured_content).decode()
+        size = max(map(budget.counter.count, (text, told)))
+    require(size <= budget.limit, f"{size} of {budget.limit}")
+
+
+def _rows_in(value):
+    """The rows of a value, wherever they stand."""
+    said = json.loads(value) if isinstance(value, str) else value
+    return max((one for one in said.values() if isinstance(one, list)), key=len) if isinstance(said, dict) else said
+
+
+def _same(found, value):
+    """Whether data came back; envelopes may put what is no object into a box, and JSON in a text is data."""
+    said = [value, json.dumps(value)]
+    with contextlib.suppress(TypeError, ValueError):
+        said.append(json.loads(value))
+    boxed = list(found.values()) if isinstance(found, dict) and len(found) == 1 else []
+    return any(one == other for one in said for other in (found, *boxed))
+
+
 # Documents
 
 WORD = re.compile(r"[^\W_]+")
@@ -511,6 +598,7 @@ TARGETS = {
     "secret": Target(secret_case, run_secret),
     "cursor": Target(cursor_case, run_cursor),
     "handle": Target(handle_case, run_handle),
+    "fit": Target(fit_case, run_fit),
     "document": Target(document_case, run_document),
     "request": Target(request_case, run_request, needs_server=True),
     "message": Target(message_case, run_message, needs_server=True),
