@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import subprocess
 import sys
 import threading
+import time
 from contextlib import aclosing, contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 from mcp import Client
 
@@ -259,3 +262,24 @@ async def test_nothing_stays_of_the_links_of_clients_that_have_gone():
 def links():
     gc.collect()
     return sum(isinstance(one, Link) for one in gc.get_objects())
+
+
+def test_clients_that_can_do_ever_other_things_do_not_fill_the_machine():
+    """Each has a session with the server of its own, for that is told what the client can do."""
+    server = [sys.executable, "-S", str(Path(__file__).with_name("asking.py")), "legacy"]
+    words = quick_command("-m", "aerogram", "wrap", "--quiet", "--listen", "0", "--", *server)
+    with subprocess.Popen(words, text=True, stderr=subprocess.PIPE) as process:
+        url = next(line for line in process.stderr if "http://" in line).split()[-1]
+
+        async def call(number):
+            client = Caller(url, f"client-{number}", {f"com.example/{number}": {}}).speak_modern()
+            assert (await client.finish("log"))["content"][0]["text"] == f"logged for client-{number}"
+
+        for number in range(70):
+            asyncio.run(call(number))
+        until = time.monotonic() + 20
+        while len(psutil.Process(process.pid).children(recursive=True)) > 64 and time.monotonic() < until:
+            time.sleep(0.1)  # one that is told to end takes a moment
+        assert len(psutil.Process(process.pid).children(recursive=True)) <= 64
+        process.terminate()
+        assert process.wait(30) == 0

@@ -68,6 +68,8 @@ MOST_PAGES: Final = 100
 """Pages of a list of tools that are read."""
 MOST_LINES: Final = 16
 """Links for calls of modern clients that share the gateway and can be asked."""
+MOST_LINKS: Final = 64
+"""Links from which on one that nobody uses is ended for each that is begun."""
 LONGEST_WAIT: Final = 5.0
 """Seconds that such a call waits for one of them."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
@@ -200,6 +202,11 @@ class Line:
     def is_idle(self) -> bool:
         """Whether nobody's request is under way."""
         return not (self.holders or self.flights)
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nobody would miss it."""
+        return self.is_idle and self.is_settled and not (self.sessions or self.listens or self.lock.locked())
 
     @property
     def is_settled(self) -> bool:
@@ -347,9 +354,8 @@ class Relay:
             session.listening.cancel()
         for key, line in list(self._lines.items()):
             line.sessions.discard(session)
-            if key is session and line.link is not None:
-                line.link.stop()
-                del self._lines[key]
+            if key is session:
+                self._drop(line)
 
     async def _answer(self, front: Front, method: str, params: Message) -> Message:
         if not front.session.has_begun and method != "ping":
@@ -459,10 +465,27 @@ class Relay:
 
     def _replace(self, line: Line) -> Line:
         """A new link for one on which the server may still speak of somebody's call."""
+        self._drop(line)
+        return self._line(line.key)
+
+    def _drop(self, line: Line) -> None:
+        """End a link that nobody is to use any more."""
         if line.link is not None:
             line.link.stop()
-        self._lines[line.key] = Line(line.key)
-        return self._lines[line.key]
+        self._lines.pop(line.key, None)
+
+    def _make_room(self) -> None:
+        """End the link that was begun first of those that nobody uses, where there are very many.
+
+        A client says itself what it can do, and each new word is one more session with the server.
+        """
+        live = [line for line in self._lines.values() if line.link is not None and not line.link.has_ended]
+        unused = [line for line in live if line.is_unused]
+        if len(live) >= MOST_LINKS and unused:
+            self._drop(min(unused, key=lambda line: line.started))
+        if len(self._lines) > MOST_LINKS * MOST_LINES:
+            for line in [one for one in self._lines.values() if one.link is None and one.is_unused]:
+                self._drop(line)
 
     def _release(self, line: Line) -> None:
         line.holders -= 1
@@ -481,6 +504,7 @@ class Relay:
             return line, line.link
         async with line.lock:
             if line.link is None or line.link.has_ended:
+                self._lines.setdefault(line.key, line)
                 await self._start(line, front)
         assert line.link is not None
         return line, line.link
@@ -489,6 +513,7 @@ class Relay:
         """Start the server, not too soon after the last time."""
         if self._is_ending:
             raise Unavailable("The gateway is ending", remediation="Start it again")
+        self._make_room()
         is_restart = line.link is not None
         if time.monotonic() - line.started > SETTLED:
             line.starts = 0
