@@ -44,6 +44,7 @@ LONGEST_NAME: Final = 40
 MOST_WORDS: Final = 4
 LONGEST_PYTHON: Final = 1_000_000
 """Characters; to read what Python writes takes longer than to read JSON."""
+_LOOKED_AT: Final = 10_000
 _DELIMITERS: Final = (",", "\t", ";")
 _DELIMITER_ROW: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+\|?\s*")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
@@ -111,15 +112,18 @@ def _parse(text: str) -> Any:
 
 def _parse_with_digits(text: str) -> tuple[Any, Mapping[str, str]]:
     """As `_parse`, and the numbers that say more than a float holds."""
-    value = _load(text)
-    if value is None or _is_written_so(value, text):
-        return value, {}
-    zeros = text.encode().translate(ZEROS)
-    if LONG_DIGITS in zeros:
-        value = _load_all(text)
-    if value is None or _loses_something(text, value):
+    head = text[:_LOOKED_AT]
+    if LONG_DIGITS not in head.encode(errors="replace").translate(ZEROS) and not _has_escape(head, "\\u"):
+        value = _load(text)
+        is_whole = False if value is None else _is_written_so(value, text)
+        if is_whole is not None:
+            return (value, {}) if is_whole else (None, {})
+    try:
+        zeros = text.encode().translate(ZEROS)
+    except UnicodeEncodeError:  # half a surrogate pair
         return None, {}
-    digits = _find_long_numbers(text, zeros)
+    value = _load_all(text) if LONG_DIGITS in zeros else _load(text)
+    digits = None if value is None or _loses_something(text, value) else _find_long_numbers(text, zeros)
     return (None, {}) if digits is None else (value, digits)
 
 
@@ -141,14 +145,19 @@ def _load_all(text: str) -> Any:
     return value if isinstance(value, (dict, list)) and value else None
 
 
-def _is_written_so(value: Any, text: str) -> bool:
-    """Whether a text is the JSON of a value but for blanks, as it mostly is: then nothing of it is lost."""
+def _is_written_so(value: Any, text: str) -> bool | None:
+    """Whether a text is the JSON of a value but for blanks, as it mostly is: then nothing of it is lost.
+
+    It is not where a name was there twice. What is written otherwise may be as good; that is not known then.
+    """
     try:
-        written = orjson.dumps(value)
+        written = orjson.dumps(value).translate(None, _BLANKS)
     except TypeError:  # too many levels
         return False
-    said = text.encode()
-    return len(written) <= len(said) and written.translate(None, _BLANKS) == said.translate(None, _BLANKS)
+    said = text.encode().translate(None, _BLANKS)
+    if written == said:
+        return True
+    return False if said.count(b'":') > written.count(b'":') else None
 
 
 def _read_json(text: str) -> DataText | None:
