@@ -569,3 +569,32 @@ def test_very_many_members_are_not_looked_at_again_and_again(data: Any) -> None:
     finally:
         sys.setprofile(None)
     assert calls < 1_000_000
+
+
+def find_emptied(whole: Any, shown: Any, place: str = "") -> list[str]:
+    if isinstance(whole, list) and isinstance(shown, list):
+        pairs = [(str(at), one, other) for at, (one, other) in enumerate(zip(whole, shown, strict=False))]
+    elif isinstance(whole, dict) and isinstance(shown, dict):
+        pairs = [(name, whole[name], shown[name]) for name in shown]
+    else:
+        return []
+    emptied = [place] if whole and not shown else []
+    return emptied + [found for name, one, other in pairs for found in find_emptied(one, other, f"{place}/{name}")]
+
+
+def test_what_has_members_is_never_shown_as_if_it_had_none() -> None:
+    """An empty object among the data would say that there are no scripts."""
+    package = {
+        "name": "tool",
+        "scripts": {f"run:{number}": f"node scripts/run-{number}.js --with-all-checks" for number in range(17)},
+        "dependencies": {f"@scope/library-{number}": f"^{number}.0.0" for number in range(65)},
+        "exports": {"./deep": {"inner": {f"way-{number}": f"./lib/way-{number}.js" for number in range(30)}}},
+        "none": {},
+        "keywords": [f"keyword {number}" for number in range(40)],
+    }
+    budgets = range(60, 900, 10)
+    replies = [fit(Reply.ok(package), budget, measure=Sizer("bare", "text")).reply for budget in budgets]
+    shown = [reply.data for reply in replies if reply.problem is None]
+    assert len(shown) > 70
+    assert not any(find_emptied(package, one) for one in shown)
+    assert any(one.get("none") == {} for one in shown)

@@ -1,7 +1,8 @@
 """Shrinking: one record, or one text, that is larger than its room. Every member stays; the longest give way.
 
 What is short stays whole. Long texts are cut where a reader would stop and say in their place how much is missing. Long
-lists are cut after their first items, and nothing stands in for the rest, which a program would take for data:
+lists are cut after their first items, and objects with many members after the first of these; none is emptied, for
+nothing in its place would say so, and nothing stands in for the rest, which a program would take for data:
 `cuts_between` tells of them. The room that the short members leave is shared by the long ones alike. So a tree loses
 its deepest branches: an object or a list inside of an object is left out where there is hardly any room for it.
 """
@@ -133,7 +134,9 @@ class Shrinker:
             return _shrink_text(value, room, self._price)
         if isinstance(value, list) and value:
             return self._shrink_list(value, room, mold)
-        return self._shrink_record(value, room, mold, inside=inside) if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        return self._shrink_record(value, room, mold, inside=inside) or self._first_member(value, mold)
 
     def _write(self, value: Any) -> str:
         text = self._texts.get(id(value))
@@ -164,6 +167,13 @@ class Shrinker:
     def _shrink_map(self, members: dict[str, Any], room: float) -> dict[str, Any]:
         """The first members of a map that has many."""
         return dict(islice(members.items(), self._ladder(members).within(room)))
+
+    def _first_member(self, record: dict[str, Any], mold: Mold) -> dict[str, Any]:
+        """The first member, so that what has some is not taken for what has none."""
+        if not record or find_announced(record) is not None:
+            return {}
+        name = next(iter(record))
+        return {name: self._shrink(record[name], LEAST, mold.member(name), inside=True)}
 
     def _shrink_record(self, record: dict[str, Any], room: float, mold: Mold, *, inside: bool) -> dict[str, Any]:
         if inside and len(record) > _FEW and len(record) * LEAST > room and not mold.required:
