@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import json
 import signal
 import subprocess
@@ -206,6 +207,44 @@ def test_an_answer_that_unpacks_to_too_much_fails_its_call_alone():
             assert words in problem["message"] and problem["remediation"]
         assert wire.ask(1, "tools/call", name="fine")["result"]["content"][0]["text"] == "fine"
         assert wire.end() == 0
+
+
+class Unreadable(Packing):
+    """A server whose answers are no results."""
+
+    bodies: ClassVar[dict[str, str]] = {
+        "list": '{"jsonrpc": "2.0", "id": %s, "result": [1]}',
+        "half": '{"jsonrpc": "2.0", "id": %s, "result": {',
+        "page": "<html>",
+        "nothing": "",
+    }
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        asked = json.loads(body)
+        if asked["method"] != "tools/call":
+            self.rfile = io.BytesIO(body)
+            super().do_POST()
+            return
+        kind, _, name = asked["params"]["name"].partition(" ")
+        said = self.bodies[name].replace("%s", json.dumps(asked["id"]))
+        said = f"data: {said}\n\n" if kind == "text/event-stream" else said
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said.encode())
+
+
+@pytest.mark.parametrize("name", [*Unreadable.bodies])
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/html"])
+def test_an_answer_over_http_that_cannot_be_read_fails_its_call_in_shape(kind, name):
+    with serving(Unreadable) as url:
+        wire = Wire("", server=[url])
+        wire.greet()
+        problem = wire.ask(1, "tools/call", name=f"{kind} {name}")["result"]["_meta"]["dev.aerogram/problem"]
+        assert wire.end() == 0
+    assert problem["retry"] == "check" and "look at the state" in problem["remediation"]
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from aerogram._http.negotiation import (
     Versions,
     parse_accept,
 )
-from aerogram._http.responses import LONGEST_ERROR, NOT_MODIFIED, Body, Fields, decompress, read_problem, render
+from aerogram._http.responses import LONGEST_ERROR, NOT_MODIFIED, Body, Fields, read_problem, render, unpack
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.answer import LONGEST_ECHO, ReplyDraft
 from aerogram.codes import TABLE
@@ -336,7 +336,7 @@ START: Final = "http.response.start"
 BODY: Final = "http.response.body"
 _OK: Final = 200
 _CRASH: Final = 500
-_NO_LIMIT: Final = 0
+_LONGEST_UNPACKED: Final = 64 * 1024 * 1024
 _WITHOUT_WHOLE_BODY: Final = frozenset({204, 205, 206, *range(300, 400)})
 _LEGACY_MARK: Final = MARKS[LEGACY]
 _NO_ROUTE: Final = "unknown"
@@ -629,9 +629,9 @@ class Exchange(HttpRequest):
         """The success that is held, in the shape that was negotiated, unless it is in an envelope already."""
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
-        encoding = fields.find(given, b"content-encoding").strip().lower()
+        encoding = fields.find(given, b"content-encoding")
         try:
-            data = loads(decompress(bytes(self._content), encoding, _NO_LIMIT) if self._is_whole else b"")
+            data = loads(unpack(bytes(self._content), encoding, _LONGEST_UNPACKED) or b"" if self._is_whole else b"")
             self.insist_on_json()
         except ContractError:
             await self._send_unchanged()

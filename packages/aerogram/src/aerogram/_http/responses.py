@@ -37,7 +37,6 @@ __all__ = [
     "are_of_file",
     "are_of_whole_body",
     "client_tag",
-    "decompress",
     "entity_tag",
     "find",
     "find_link",
@@ -54,6 +53,7 @@ __all__ = [
     "replace_content_type",
     "resolve_address",
     "tag_of",
+    "unpack",
     "without_body_fields",
     "without_gzip_time",
 ]
@@ -107,7 +107,10 @@ def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes, *,
 
     The text of a server's failure is read only if it `is_meant` for its caller.
     """
-    text = decompress(content, headers.get(b"content-encoding", b"").strip().lower())
+    try:
+        text = unpack(content, headers.get(b"content-encoding", b""), LONGEST_ERROR) or b""
+    except ContractError:
+        text = b""
     kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
     delay = _seconds(headers.get(b"retry-after"))
     if kind.endswith((b"/json", b"+json")):
@@ -117,16 +120,6 @@ def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes, *,
         return Problem.of(TABLE.of_status(status), message or None, retry_after=delay)
     # a page for people, or a trace: not for the caller
     return Problem.of(TABLE.of_status(status), retry_after=delay)
-
-
-def decompress(content: bytes, encoding: bytes, longest: int = LONGEST_ERROR) -> bytes:
-    """A body without its encoding, if that is a known one, up to a length; 0 is no limit."""
-    if encoding not in (b"gzip", b"deflate"):
-        return b"" if encoding not in (b"", b"identity") else content
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content, longest)
-    except zlib.error:
-        return b""
 
 
 def unpack(content: bytes, encodings: bytes, longest: int) -> bytes | None:

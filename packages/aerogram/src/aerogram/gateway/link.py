@@ -33,7 +33,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.eras import add_envelope, is_modern, read_schema
-from aerogram.gateway.process import Loss
+from aerogram.gateway.process import UNREAD, Loss
 from aerogram.problems import LOOK_FIRST
 
 __all__ = ["Client", "Link", "Listener", "Source"]
@@ -47,6 +47,11 @@ STILL_THERE: Final = 5.0
 """Seconds that a server has to answer whether it lives, once it has let a call wait for too long."""
 _NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
 """By which parameter a request is named in a header."""
+_UNREADABLE: Final = {
+    mcp_types.PARSE_ERROR: ("Failed to parse JSON response", "Failed to parse SSE message"),
+    mcp_types.INVALID_REQUEST: ("Unexpected content type",),
+}
+"""What the SDK says, by its codes, of an answer over HTTP that it cannot read."""
 
 Params = Mapping[str, Any] | None
 
@@ -286,6 +291,8 @@ class Link:
         data = error.error.data
         if isinstance(data, Loss):
             return data.error()
+        if error.code in _UNREADABLE and error.message.startswith(_UNREADABLE[error.code]):
+            return UNREAD.error()
         if _is_closed(error):
             words = "The server behind ended before it answered"
             return Unavailable(words, remediation=f"{LOOK_FIRST}; it is restarted", retry="check")

@@ -28,7 +28,7 @@ from mcp.shared.message import SessionMessage
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.problems import LOOK_FIRST
 
-__all__ = ["ASK_FOR_LESS", "LARGEST", "Command", "Lines", "Loss", "Oversize"]
+__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Lines", "Loss", "Oversize"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
@@ -123,7 +123,7 @@ class Lines:
         return Oversize(head, line, size) if size > self.largest else line
 
 
-_UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it", LOOK_FIRST)
+UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it", LOOK_FIRST)
 
 
 def _read_line(line: bytes | Oversize) -> Received:
@@ -138,7 +138,7 @@ def _read_line(line: bytes | Oversize) -> Received:
         if mended != line:
             return _read_line(mended)
         head, tail = line[:_GLIMPSE], line[-_GLIMPSE:]
-        failed = _fail(head, tail, _UNREAD) if _RESULT.search(head) else None
+        failed = _fail(head, tail, UNREAD) if _RESULT.search(head) else None
         if failed is not None:
             return SessionMessage(failed)
         return ValueError(f"no message: {line[:80]!r} ({type(error).__name__})")
