@@ -637,7 +637,8 @@ class _Fitting:
         offset = shown.whole or None if shown.lower else shown.rows if missing and not goes_on else None
         words = shown.describe(total, lacks)
         how = "whole" if shown.lower else "more"
-        last = 0 if goes_on or self.ranked else self._count_last(self._count_whole(rows, shown), len(rows))
+        has_end = missing > shown.rows and not goes_on and not self.ranked  # else it is here, or nearly
+        last = self._count_last(self._count_whole(rows, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
         return self._say(changes, level, words, outline, then, keeps=keeps, how=how, last=last, offset=offset)
