@@ -62,6 +62,17 @@ def test_rows_beside_withheld_ones_come_with_a_warning(ask):
     assert "LICENSE_GATE_BLOCKED" in {one["code"] for one in body["warnings"]}
 
 
+@pytest.mark.parametrize("asked", [{}, {"format": "csv"}, {"envelope": "v2"}], ids=["legacy", "table", "envelope"])
+def test_every_shape_says_in_a_header_that_rows_are_withheld(gated, asked):
+    with httpx.Client(base_url=gated.address, timeout=30) as client:
+        some = client.get("/v1/search", params={"q": "ferry", **asked})
+        none = client.get("/v1/search", params={"q": "noon Holm", "path": "open.md", **asked})
+        vendor = client.get("/v1/vendors/Acme")
+    assert "withheld because of their licence" in some.headers["X-Warning"]
+    assert "X-Warning" not in none.headers
+    assert "withheld because of their licence" in vendor.headers["X-Warning"]
+
+
 def test_rows_that_a_licence_filter_drops_are_answered_with_it(ask):
     answer, body = ask(q="ferry noon", license="MIT")
     assert answer.status_code == 200

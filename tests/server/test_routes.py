@@ -175,6 +175,21 @@ def test_results_come_as_csv_for_spreadsheets(http):
     assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
 
 
+def test_a_table_begins_at_its_cursor_and_says_what_it_cannot_keep_to(http):
+    asked = {"q": "token", "format": "csv"}
+    page = read(http.get("/v1/search", params={"q": "token", "page_size": 10}, headers=V2)).page
+    cursor, total = page.cursor, page.total
+    rest = http.get("/v1/search", params={**asked, "cursor": cursor})
+    assert len(list(csv.DictReader(io.StringIO(rest.text)))) == total - 10
+    assert "X-Warning" not in rest.headers
+    refused = http.get("/v1/search", params={**asked, "cursor": "abc"})
+    assert (refused.status_code, refused.json()["error"]) == (400, "INVALID_CURSOR")
+    tight = http.get("/v1/search", params={**asked, "max_tokens": 50, "page_size": 3})
+    assert tight.text == http.get("/v1/search", params=asked).text
+    assert "'page_size' was not used" in tight.headers["X-Warning"]
+    assert "'max_tokens' was not used" in tight.headers["X-Warning"]
+
+
 def test_a_single_record_is_itself_or_one_result(http):
     identity = http.get("/v1/search", params={"q": "token"}).json()["results"][0]["chunk_id"]
     legacy = http.get(f"/v1/chunks/{identity}").json()

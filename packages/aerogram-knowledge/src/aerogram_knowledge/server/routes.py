@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
@@ -38,6 +38,7 @@ from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, ResumablePage
 from aerogram.shape.fit import DATA
 from aerogram.shape.modes import Mode
+from aerogram_knowledge.licences import CODE as LICENSE_GATE
 from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.reference import illustrate, reference_page
@@ -76,26 +77,26 @@ class HeadAsGet:
 
 CSV: Final = "text/csv"
 PAGE: Final = 50
-MOST_ROWS: Final = 10_000
+_OF_PAGES: Final = ("page_size", "max_tokens")
+"""What a table, which has every result, cannot keep to."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-async def search_table(library: Library, query: str, asked: Mapping[str, Any]) -> str:
-    """All results of a search, the best first, under the names of their fields."""
-    rows: list[dict[str, Any]] = []
-    cursor = None
-    while len(rows) < MOST_ROWS:
-        reply = (await library.search(query, page_size=PAGE, cursor=cursor, **asked)).reply
+async def search_table(
+    library: Library, query: str, cursor: str | None, asked: Mapping[str, Any]
+) -> tuple[str, tuple[Notice, ...]]:
+    """All results of a search from a cursor on, under the names of their fields, and what is said of them."""
+    first = reply = (await library.search(query, page_size=PAGE, cursor=cursor, **asked)).reply
+    rows: list[dict[str, Any]] = list(reply.data)
+    while reply.page is not None and reply.page.cursor is not None:
+        reply = (await library.search(query, page_size=PAGE, cursor=reply.page.cursor, **asked)).reply
         rows += reply.data
-        cursor = reply.page.cursor if reply.page is not None else None
-        if cursor is None:
-            break
     written = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = csv.DictWriter(written, names, restval="")
     table.writeheader()
     table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return written.getvalue()
+    return written.getvalue(), first.notices
 
 
 def _cell(value: Any) -> Any:
@@ -213,7 +214,7 @@ class _LibraryRoutes:
             after: Day = None,
             before: Day = None,
             max_tokens: MaxTokens = None,
-            format: Annotated[Literal["json", "csv"], Query(description="CSV has every result")] = "json",
+            format: Annotated[Literal["json", "csv"], Query(description="CSV has all, from the cursor on")] = "json",
         ) -> Any:
             """Find passages that answer a question."""
             where = {"category": category, "path": path, "license": license, "after": after, "before": before}
@@ -226,9 +227,12 @@ class _LibraryRoutes:
                     "principal": self._principal(request.scope),
                 }
                 if is_table:
-                    table = await search_table(self._library, q, asked)
+                    table, notices = await search_table(self._library, q, cursor, asked)
+                    unused = tuple(_unused_notice(name) for name in _OF_PAGES if name in request.query_params)
+                    _warn(response, (*_of_licences(notices), *unused))
                     return Response(table, headers=response.headers, media_type=f"{CSV}; charset=utf-8")
                 found = await self._library.search(q, page_size=page_size, cursor=cursor, **asked)
+            _warn(response, _of_licences(found.reply.notices))
             told = with_notices(found.reply, request)
             page = _with_offset(told.page or Page(total=0, page_size=page_size), cursor)
             return found._replace(reply=with_addresses(told, "semantic_search", page=page), max_tokens=max_tokens)
@@ -241,6 +245,7 @@ class _LibraryRoutes:
         @shapes(headers=_loss_headers)
         async def vendor(
             request: Request,
+            response: Response,
             name: Annotated[str, Path(min_length=1, max_length=200)],
             response_mode: Detail = "metadata",
             fields: Fields = None,
@@ -249,6 +254,7 @@ class _LibraryRoutes:
             """Say who a vendor is, and whom it has to do with."""
             with in_parameters("find_vendor_info"):
                 reply = await self._library.vendor(name, response_mode=response_mode, fields=_names(fields))
+            _warn(response, _of_licences(reply.notices))
             told = with_notices(reply, request)
             return ResumablePage(with_addresses(told, "find_vendor_info"), max_tokens=max_tokens)
 
@@ -423,9 +429,19 @@ async def check_parameters(request: Request, response: Response) -> None:
     strangers = (name[:LONGEST_NAME] for name in given if name not in known)
     notices = tuple(_unknown_notice(name, known) for name in islice(strangers, MOST_TOLD))
     setattr(request.state, _UNKNOWN, notices)
+    _warn(response, notices)
+
+
+def _warn(response: Response, notices: Iterable[Notice]) -> None:
+    """Say notices in headers, for whoever gets a body that has no place for them."""
     for one in notices:
         text = f"{one.message}; {one.suggestion}"
         response.headers.append(WARNING, text.encode("ascii", "backslashreplace").decode())
+
+
+def _of_licences(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """What is said of results that are withheld from everybody, and not of those that a filter leaves out."""
+    return tuple(one for one in notices if one.code == LICENSE_GATE and "withheld" in (one.context or {}))
 
 
 def unknown_in(request: Request) -> tuple[Notice, ...]:
@@ -453,6 +469,12 @@ def _insist_on_one(name: str, values: Sequence[str], annotation: Any) -> None:
 def _unknown_notice(name: str, known: Collection[str]) -> Notice:
     message = f"{name!r} is no parameter of this address, so it was not used"
     return Notice(message, "CONTROL_IGNORED", "warning", hint(name, known), {"field": name})
+
+
+def _unused_notice(name: str) -> Notice:
+    return Notice(
+        f"{name!r} was not used, because a table has every result", "CONTROL_IGNORED", "warning", "Ask for JSON"
+    )
 
 
 _ADDRESSES: Final = {
