@@ -61,7 +61,7 @@ from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, is_generated_id, new_request_id
-from aerogram.sanitize import sanitize_given, sanitize_result, sanitize_text
+from aerogram.sanitize import for_words, sanitize_given, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import MODES, Mode
@@ -501,7 +501,7 @@ class Service:
             if opened is None or opened.fidelity is not None:  # what was cut already is whole nowhere but there
                 return await self._pass_on(call, profile, result, own=own)
         has_envelope = is_envelope or self._lists_envelope(call, profile)
-        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
         told = tell_result(call, wire, is_boxed=profile.is_boxed) if has_envelope and not is_content else None
         if told is None and call.cursor is not None:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
@@ -552,7 +552,7 @@ class Service:
             draft = _judge(call, draft)
         told = None
         if isinstance(draft.reply.data, str) and draft.reply.page is None:
-            told = tell_text(call, sanitize_text(draft.reply.data, *call.contract.sanitizers))
+            told = tell_text(call, sanitize_text(draft.reply.data, *for_words(call.contract.sanitizers)))
         if told is None:
             return await self._send(call, profile, draft, convert)
         said = draft.reply.replace(data=told.draft.reply.data)
@@ -573,7 +573,7 @@ class Service:
         if result.isError or fits_as_made(call, result):
             sent = await self._pass_on(call, profile, result, own=None if notices else own, is_fitted=is_content)
             return _with_meta(sent, meta_of(Reply(None, notices=notices), call.contract.speaker)) if notices else sent
-        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
         told = tell_result(call, wire, is_boxed=profile.is_boxed)
         if told is None and call.cursor is not None:
             return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))

@@ -9,6 +9,7 @@ from aerogram.sanitize.names import SECRET_NAMES, is_secret_name, may_be_secret
 from aerogram.sanitize.redaction import Redaction
 from aerogram.sanitize.steps import (
     Step,
+    for_words,
     sanitize,
     sanitize_blocks,
     sanitize_contents,
@@ -26,6 +27,7 @@ __all__ = [
     "Redaction",
     "SecretKind",
     "Step",
+    "for_words",
     "is_secret_name",
     "may_be_secret",
     "sanitize",

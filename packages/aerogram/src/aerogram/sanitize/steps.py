@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
@@ -13,6 +13,7 @@ from aerogram.reply import Notice, Reply
 
 __all__ = [
     "Step",
+    "for_words",
     "sanitize",
     "sanitize_blocks",
     "sanitize_contents",
@@ -67,8 +68,13 @@ def sanitize_given(found: Any, *steps: Step, clean: Collection[str] = ()) -> Any
     These are links, the messages of a prompt, `_meta`. Members that are `clean` are so already. Only steps are taken
     that say that they are for words of any kind, as redaction is; marks around a text would make another link.
     """
-    steps = tuple(step for step in steps if getattr(step, "is_for_words", False))
+    steps = for_words(steps)
     return _sanitize_words(found, steps, _OF_PROTOCOL.union(clean)) if steps else found
+
+
+def for_words(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The steps that may be taken anywhere, and more than once: they take something out, and put no marks around."""
+    return tuple(step for step in steps if getattr(step, "is_for_words", False))
 
 
 def _sanitize_words(found: Any, steps: Sequence[Step], kept: Collection[str]) -> Any:
