@@ -433,3 +433,9 @@ def test_a_question_finds_documents_in_its_own_language_first(write, index):
         ("où sont les quilt dans ce et avec", "fr.md"),
     ):
         assert files(index.search(question))[0] == path
+
+
+@pytest.mark.parametrize("query", ["apples", "xyzzy"])
+def test_a_wrong_field_is_refused_whether_anything_is_found_or_not(shared_small, query):
+    with pytest.raises(InvalidFields):
+        shared_small.search(query, method="bm25", fields=["false"])

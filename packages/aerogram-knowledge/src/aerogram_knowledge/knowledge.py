@@ -218,6 +218,8 @@ class Knowledge:
         where = narrowed.as_json()
         asked, way, mode = check_query(query), check_method(method), allowed_mode(response_mode)
         arguments = {"query": asked, "filters": where, "fields": list(fields or ()), "method": way}
+        kind = kind_for(mode, about)
+        select([], tuple(fields or ()), mode=mode, kind=kind)  # a wrong field is refused whatever is found
         pager = Pager(self.cursors, SEARCH_TOOL, arguments, mode, principal, documented=True)
         if cursor is not None:
             self.cursors.prepare(cursor)
@@ -232,7 +234,7 @@ class Knowledge:
             cites = mode in _CITED and not fields if cite is None else cite
             is_checked = cites or about or mode == "full"
             statuses: list[Status] = self._verify(chunks) if is_checked else ["verified"] * len(chunks)
-            kind, shown = kind_for(mode, about), range(len(ranked.ids))[found.first : found.last]
+            shown = range(len(ranked.ids))[found.first : found.last]
             similar = self._search.similar([chunk.id for chunk in chunks]) if "confidence" in kind.metadata else None
             records = search_records(chunks, ranked, shown, statuses, similar)
             notices: tuple[Notice, ...] = (Notice.of("LOW_QUALITY_RESULTS"),) if is_weak(ranked) else ()
