@@ -60,6 +60,16 @@ FOREIGN: dict[str, dict[str, Any]] = {
         "execution_context": {"cache_hit": True, "node": "a"},
         "shard": 3,
     },
+    **{
+        f"{used} tokens used, {said}": {
+            "_metadata": {"operation": "search", "request_id": "req_nzluakes", "status": "success"},
+            "results": [{"a": 1}],
+            **context,
+            "aerogram": {"telemetry": {"tokens_used": used, "billable_units": 0}},
+        }
+        for used in (0, 7, 90, 120, 150, 180, 9_999)
+        for said, context in {"of nothing": {}, "of a part": {"execution_context": {"cache_hit": True}}}.items()
+    },
     "a problem of another server": {"type": "https://example.org/teapot", "title": "Teapot", "status": 418, "cups": 2},
 }
 DOCUMENTED = {

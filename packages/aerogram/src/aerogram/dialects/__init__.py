@@ -88,10 +88,18 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     if origin is not None and origin.get("dialect") == target.name:
         return put_back(made, origin)
     if target.name not in ("bare", source.name):
-        back = source.encode(source.complete(reply), said=reply)
-        if whole is not reply or back != parsed:
-            remember(made, target, source, parsed, back)
+        backs = [source.encode(source.complete(reply, **facts), said=reply) for facts in _estimates(reply)]
+        if whole is not reply or any(back != parsed for back in backs):
+            remember(made, target, source, parsed, backs)
     return made
+
+
+def _estimates(reply: Reply[Any]) -> list[dict[str, Any]]:
+    """What the way back of a translation may estimate: whether a contract can say the tokens used depends on it."""
+    cost = reply.telemetry
+    if cost is None or cost.tokens_used is None or cost.tokens_estimated is not None:
+        return [{}]
+    return [{"tokens_estimated": 0}, {"tokens_estimated": cost.tokens_used}]
 
 
 def try_read(value: Any, spoken: Dialect | None = None) -> Reply[Any] | None:

@@ -8,7 +8,7 @@ it with what the way back would give, and the difference travels in the extensio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aerogram.content.jsontext import pointer_of, steps_of
@@ -24,9 +24,12 @@ def origin_of(body: Any, dialect: Dialect) -> Mapping[str, Any] | None:
     return found
 
 
-def remember(made: Any, target: Dialect, source: Dialect, body: Any, back: Any) -> None:
-    """Note in a body that was made of another one where it came from, and what `back`, the way back, lacks of that."""
-    put = dict(_differences(back, body, ()))
+def remember(made: Any, target: Dialect, source: Dialect, body: Any, backs: Iterable[Any]) -> None:
+    """Note in a body that was made of another one where it came from, and what the way back may lack of that.
+
+    `backs` are bodies that it may give. What one of them has no need of does no harm to it.
+    """
+    put = {pointer: value for back in backs for pointer, value in _differences(back, body, ())}
     origin: dict[str, Any] = {"dialect": source.name}
     if said := {pointer: value for pointer, value in put.items() if value is not _NOTHING}:
         origin["set"] = said
