@@ -429,35 +429,3 @@ async def test_files_that_are_put_together_are_flushed_side_by_side(tmp_path, mo
     monkeypatch.setattr(os, "fsync", meet)
     first, second = await archive.put(Content.of_text("one"), Content.of_text("two"))
     assert ((await archive.get(first.hash)).value(), (await archive.get(second.hash)).value()) == ("one", "two")
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [],
-        [{"b": 1, "a": [1.0, 1e22, None, "ö"]}] * 4_001,
-        [*range(2_000)],
-        [*range(2_001)],
-        [*range(5_000), 2**80, 1e16],
-        [[], {}, "", None] * 1_500,
-    ],
-    ids=["none", "records", "one part", "two parts", "large integers", "empty ones"],
-)
-async def test_a_long_list_has_the_hash_of_its_canonical_form_and_comes_back(rows: list[Any]) -> None:
-    """Its hash is taken while it is spelled, part by part."""
-    content, whole = Content.of_list(rows), Content.of_json(rows)
-    assert content == whole
-    assert content.hash == whole.hash == "sha256:" + hashlib.sha256(canonical_json(rows)).hexdigest()
-    assert content.value() == rows
-
-
-async def test_a_long_list_that_is_no_data_is_refused_as_any_other() -> None:
-    for wrong in (object(), {1: 2}, float("nan")):
-        rows = [*range(4_500), wrong]
-        try:
-            expected: Any = Content.of_json(rows)
-        except ContractError as error:
-            with pytest.raises(ContractError, match=re.escape(str(error))):
-                Content.of_list(rows)
-        else:
-            assert Content.of_list(rows) == expected

@@ -11,10 +11,8 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from queue import SimpleQueue
 from threading import Thread
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -40,9 +38,6 @@ Kind: TypeAlias = Literal["json", "text", "bytes"]
 
 LARGE: Final = 1_000_000
 """From so many bytes on, a hash takes longer than a thread takes to start."""
-
-ROWS_AT_ONCE: Final = 2_000
-"""So many rows of a long list are spelled while those before them are hashed."""
 
 SHORT: Final = 12
 """So many digits of a hash are told; an archive knows what begins with them."""
@@ -97,13 +92,6 @@ def sha256_of(body: bytes) -> str:
     return "sha256:" + hashlib.sha256(body).hexdigest()
 
 
-def _hash_parts(parts: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return f"sha256:{digest.hexdigest()}"
-
-
 def short_digits(digest: str) -> str:
     """The first digits of a hash, without its prefix."""
     return digest.removeprefix("sha256:")[:SHORT]
@@ -122,30 +110,6 @@ class Content:
     def of_json(cls, value: Any) -> Content:
         """The content of a JSON value, which nobody may change from now on."""
         return cls("json", canonical_json(value), value)
-
-    @classmethod
-    def of_list(cls, rows: list[Any]) -> Content:
-        """The content of a long list, whose hash is taken in another thread while its next rows are spelled."""
-        parts: list[bytes] = []
-        queue: SimpleQueue[bytes | None] = SimpleQueue()
-        found: list[str] = []
-        thread = Thread(target=lambda: found.append(_hash_parts(iter(queue.get, None))), daemon=True)
-        try:
-            check_data(rows)
-            thread.start()
-            for at in range(0, len(rows), ROWS_AT_ONCE):
-                spelled = orjson.dumps(rows[at : at + ROWS_AT_ONCE], option=_CANONICAL)
-                parts.append((b"," if at else b"[") + memoryview(spelled)[1:-1])
-                queue.put(parts[-1])
-            parts.append(b"]" if rows else b"[]")
-            queue.put(parts[-1])
-        except (TypeError, RecursionError, RuntimeError):  # no thread to be had, or what is told better of the whole
-            return cls.of_json(rows)
-        finally:
-            queue.put(None)
-        content = cls("json", b"".join(parts), rows)
-        content.__dict__["_ahead"] = thread, found
-        return content
 
     @classmethod
     def of_written(cls, kind: Kind, written: bytes) -> Content:
@@ -178,8 +142,6 @@ class Content:
 
     def hash_ahead(self) -> None:
         """Begin to take the hash of a large body; whoever asks for it waits until it is there."""
-        if self._ahead is not None:
-            return
         found: list[str] = []
         thread = Thread(target=lambda: found.append(sha256_of(self.body)), daemon=True)
         with contextlib.suppress(RuntimeError):  # there may be no thread to be had

@@ -478,7 +478,7 @@ class _Fitting:
     def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
         if len(rows) > MANY_ROWS and self.archive and self.resume is None:
             self._whole = self._answer_for(None)  # all of it, however many rows are shown
-            self._whole.hash_ahead()  # while rows are priced
+            self._whole.hash_ahead()
         show = None if self.whole_rows else self._lower_level(rows)
         whole = Ladder(rows, None, self.price)
         levels = _Levels(whole, None, self.ranked)
@@ -910,10 +910,7 @@ class _Fitting:
         if isinstance(data, str):
             return Content.of_text(data)
         if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
-            if self.source is not None:
-                return Content.of_text(self.source)
-            is_long = isinstance(data, list) and len(data) > MANY_ROWS
-            return Content.of_list(data) if is_long else Content.of_json(data)
+            return Content.of_json(data) if self.source is None else Content.of_text(self.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
     def before(self) -> int:
