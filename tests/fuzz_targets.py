@@ -434,7 +434,8 @@ DOCUMENTS = {
 
 
 TAGS = [
-    *("h1", "h2", "h3", "h4", "p", "div", "aside", "article", "section", "nav", "details"),
+    # not `nav`, which is in no chunk
+    *("h1", "h2", "h3", "h4", "p", "div", "aside", "article", "section", "main", "details"),
     *("table", "tr", "td", "dl", "dt", "dd", "pre", "ul", "li", "a", "blockquote"),
 ]
 MARKS = ["# ", "## ", "- ", "> ", "| ", "```", "~~~", "---\n", "===\n", "", "", ".. _a:\n"]

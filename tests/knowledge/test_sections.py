@@ -38,6 +38,34 @@ def test_a_table_of_contents_is_not_taken_for_the_headings_that_it_lists():
 
 
 @pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("<nav>", "</nav>"),
+        ('<div role="navigation" aria-label="main">', "</div>"),
+        ('<div class="navheader">', "</div>"),
+        ("<div id=foot class='navfooter dark'>", "</div>"),
+        ('<div class="sphinxsidebar"><div>', "</div></div>"),
+    ],
+)
+def test_what_leads_elsewhere_is_no_passage_and_no_heading_of_one(start, end):
+    menu = f"{start}<h2>Menu</h2><table><tr><td><a>Back</a></td><td><a>Next</a></td></tr></table>{end}"
+    page = f"{menu}<h1>Pears</h1><p>Green.</p>{menu}<p>And ripe.</p>{menu}"
+    assert headers(page) == {"Green.": "Pears", "And ripe.": "Pears"}
+
+
+@pytest.mark.parametrize("page", ["<nav><p>Back.</p></nav>", "<nav><p>Back.</p>", "<div class=navheader><p>Back.</p>"])
+def test_navigation_that_is_all_of_a_page_or_never_ends_is_read(page):
+    assert [one.text for one in cut(page)] == ["Back."]
+
+
+@pytest.mark.parametrize(
+    "attributes", ["class=navheaders", 'class="my-navheader"', "data-role=navigation", "id=navheader"]
+)
+def test_what_only_sounds_like_navigation_is_read(attributes):
+    assert "Back." in headers(f"<div {attributes}><p>Back.</p></div><h1>Pears</h1><p>Green.</p>")
+
+
+@pytest.mark.parametrize(
     ("title", "heading", "header"),
     [
         ("Pears | The Orchard", "Pears", "Pears"),
@@ -52,7 +80,7 @@ def test_a_title_loses_the_name_of_its_site_and_no_more(title, heading, header):
     assert found["They are green."] == header
 
 
-@pytest.mark.parametrize("element", ["aside", "section", "blockquote", "nav"])
+@pytest.mark.parametrize("element", ["aside", "section", "blockquote", "details"])
 def test_a_heading_reaches_to_the_end_of_the_section_it_is_in(element):
     page = f"<h1>Pears</h1><p>Green.</p><{element}><h2>Note</h2><p>Beware.</p></{element}><p>And ripe.</p>"
     assert headers(page) == {"Green.": "Pears", "Beware.": "Pears > Note", "And ripe.": "Pears"}

@@ -1,7 +1,7 @@
 """Chunks: pieces of a document that are found, shown and cited on their own.
 
 A chunk is a run of whole sentences of one section, at most so many tokens long. Code, with the fences around it, a
-table, and a definition with its term stay in one piece if they can. Every word of the document is in a chunk, or in the
+table, and a definition with its term stay in one piece if they can. Every word of a section is in a chunk, or in the
 header of one.
 """
 

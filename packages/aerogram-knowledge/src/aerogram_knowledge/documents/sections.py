@@ -4,7 +4,8 @@ Each kind of document marks headings in its own way; the result is the same: spa
 the trail of headings above it. A heading whose words no trail has is in a section too: one with nothing below it is the
 beginning of the next section, or the end of the last one; one that is too long for a trail begins the section below it.
 
-Blocks are spans that lose their sense when they are cut: code, tables, definitions with their terms.
+Blocks are spans that lose their sense when they are cut: code, tables, definitions with their terms. What a page says
+to lead elsewhere is in no section, unless there is nothing else.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from aerogram.digest.sentences import blocks_of
@@ -85,14 +87,15 @@ def layout_of(text: str, kind: str, markup: str = "") -> Layout:
     if kind == "pdf":
         pages = enumerate(page_spans(text), 1)
         return Layout(tuple(Section(a, b, (f"page {n}",)) for n, (a, b) in pages if text[a:b].strip()), ())
+    around: list[Span] = []
     if kind == "html":
-        headings, blocks = _html(text, markup)
+        headings, blocks, around = _html(text, markup)
     else:
         finders = {"markdown": _markdown, "rst": _rst}  # plain text has no headings that can be told for sure
         headings, blocks = finders[kind](text) if kind in finders else [], _marked_blocks(text)
-    return Layout(
-        tuple(_join_stubs(text, _spans(text, headings))), tuple(sorted(blocks, key=lambda one: (one[0], -one[1])))
-    )
+    sections = _join_stubs(text, _spans(text, headings))
+    kept = [part for section in sections for part in _cut_out(section, around, text)] if around else sections
+    return Layout(tuple(kept or sections), tuple(sorted(blocks, key=lambda one: (one[0], -one[1]))))
 
 
 def _spans(text: str, headings: Iterable[Heading]) -> Iterator[tuple[Section, bool]]:
@@ -150,6 +153,16 @@ def _join_stubs(text: str, found: Iterable[tuple[Section, bool]]) -> list[Sectio
     return sections if is_repeated else [*others, before._replace(end=rest.end)]
 
 
+def _cut_out(section: Section, around: list[Span], text: str) -> Iterator[Section]:
+    """What is left of a section without some spans, which are in order and do not overlap."""
+    start = section.start
+    first = bisect_right(around, section.start, key=lambda span: span[1])
+    for left, right in (*takewhile(lambda span: span[0] < section.end, around[first:]), (section.end, section.end)):
+        if text[start:left].strip():
+            yield section._replace(start=start, end=left)
+        start = max(start, right)
+
+
 def _marked_blocks(text: str) -> list[Span]:
     code = _code_spans(text)
     starts = [start for start, _ in code]
@@ -170,7 +183,7 @@ def _markdown(text: str) -> list[Heading]:
 
 
 def _outside(blocks: Iterable[Span], headings: Iterable[Heading]) -> Iterator[Heading]:
-    """The headings that do not stand in a block of code; both are in order, so each is looked at once."""
+    """The headings that stand in none of the blocks; both are in order, so each is looked at once."""
     remaining = iter(blocks)
     block = next(remaining, None)
     for heading in headings:
@@ -194,15 +207,15 @@ def _rst(text: str) -> list[Heading]:
     ]
 
 
-def _html(text: str, markup: str) -> tuple[list[Heading], list[Span]]:
-    """The headings and blocks of a page, at their places in its canonical text."""
+def _html(text: str, markup: str) -> tuple[list[Heading], list[Span], list[Span]]:
+    """The headings, blocks and navigation of a page, at their places in its canonical text."""
     found = html.outline(markup)
     raw = [one.span() for one in _RAW_LINE.finditer(found.text) if normalise(one[0]).strip()]
     lines = [one.span() for one in _LINE.finditer(text)]
     if len(raw) != len(lines):
-        return [], []  # another text than that of the page
+        return [], [], []  # another text than that of the page
     starts, ends = [start for start, _ in raw], [end for _, end in raw]
-    headings, blocks = [], []
+    headings, blocks, around = [], [], []  # type: tuple[list[Heading], list[Span], list[Span]]
     for element in found.elements:
         first, last = bisect_right(ends, element.start), bisect_left(starts, element.end) - 1
         if first > last:
@@ -215,8 +228,18 @@ def _html(text: str, markup: str) -> tuple[list[Heading], list[Span]]:
             if words:
                 headings.append(Heading(*place, int(element.name[1]), words, place, end))
         else:
-            blocks.append(place)
-    return headings, blocks
+            (around if element.name == "nav" else blocks).append(place)
+    around = _outermost(around)
+    return list(_outside(around, sorted(headings))), blocks, around
+
+
+def _outermost(spans: list[Span]) -> list[Span]:
+    """The spans that are in no other, in order."""
+    kept: list[Span] = []
+    for start, end in sorted(spans, key=lambda one: (one[0], -one[1])):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end))
+    return kept
 
 
 def _plain(words: str) -> str:

@@ -5,8 +5,8 @@ depth costs nothing, and the text never changes because a parser did. It is kind
 the standard in one thing: a "<" that begins no whole tag is a sign like any other, so
 that `a<b and 3<4` loses no words.
 
-On its way it notes where headings, tables, code and definitions stand, and how far each
-heading reaches: to the end of the section element that it is in, wherever that ends.
+On its way it notes where headings, tables, code, definitions and navigation stand, and how
+far each heading reaches: to the end of the section element that it is in, wherever that ends.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ _SECTION_CLASS: Final = re.compile(
     r"""\sclass\s*=\s*["']?[^"'>]*?(?<![\w-])(?:appendix|chapter|preface|sect[1-5]|section)(?![\w-])""", re.IGNORECASE
 )
 """What tools that know no `section` element write on a `div` that is one."""
+_NAVIGATION: Final = re.compile(
+    r"""\s(?:role\s*=\s*["']?navigation(?![\w-])"""
+    r"""|class\s*=\s*["']?[^"'>]*?(?<![\w-])(?:navheader|navfooter|sphinxsidebar)(?![\w-]))""",
+    re.IGNORECASE,
+)
+"""What says of a `div` that it leads elsewhere, and what DocBook and Sphinx write on one that does."""
 _NOTHING: Final = 2
 """Signs between a heading and the end of what it is in, if there are no words."""
 
@@ -61,7 +67,7 @@ def unescape(text: str) -> str:
 
 
 class Element(NamedTuple):
-    """A heading, or a `table`, `pre` or `dt` with its definition: where its words stand in what was extracted.
+    """A heading, a `table`, `pre`, `nav`, or a `dt` with its definition: where its words stand in what was extracted.
 
     `reach` is where that ends which a heading is above.
     """
@@ -96,6 +102,14 @@ def outline(markup: str) -> Extract:
     return Extract(text, notes.finish())
 
 
+class _Section(NamedTuple):
+    """An element that is open: its name, the headings of what it is, and where it begins if it is navigation."""
+
+    name: str
+    headings: list[int]
+    start: int | None = None
+
+
 class _Outline:
     """Makes elements of the tags that were noted; each tag costs the same, however many are open."""
 
@@ -103,7 +117,7 @@ class _Outline:
         self.length = length
         self.elements: list[Element] = []
         self.heading: tuple[str, int] | None = None
-        self.sections: list[tuple[str, list[int]]] = [("", [])]
+        self.sections = [_Section("", [])]
         self.open: Counter[str] = Counter()
         self.starts: dict[str, int] = {}
         self.has_definition = False
@@ -116,8 +130,8 @@ class _Outline:
             if closed == name:
                 self.heading = (name, place)
         elif closed in _SECTIONS:
-            self.end_section(closed, place) if closed != name else self.start_section(name, [])
-        elif closed in ("div", "section div"):
+            self.end_section(closed, place) if closed != name else self.start_section(name, [], place)
+        elif closed in ("div", "section div", "nav div"):
             self.take_div(name, place)
         elif closed in _WHOLE:
             self.count(name, place)
@@ -130,28 +144,32 @@ class _Outline:
             self.has_definition = True
 
     def take_div(self, name: str, place: int) -> None:
-        last, headings = self.sections[-1]
-        if name != "/div":  # the headings in a plain one are those of what it is in
-            self.start_section("div", headings if name == "div" else [])
-        elif last == "div":
+        last = self.sections[-1]
+        if name == "nav div":
+            self.start_section("div", [], place, is_navigation=True)
+        elif name != "/div":  # the headings in a plain one are those of what it is in
+            self.start_section("div", last.headings if name == "div" else [], place)
+        elif last.name == "div":
             self.end_section("div", place)
 
     def end_heading(self, place: int) -> None:
         if self.heading is not None:
-            self.sections[-1][1].append(len(self.elements))
+            self.sections[-1].headings.append(len(self.elements))
             self.elements.append(Element(*self.heading, place, self.length))
             self.heading = None
 
-    def start_section(self, name: str, headings: list[int]) -> None:
+    def start_section(self, name: str, headings: list[int], place: int, *, is_navigation: bool = False) -> None:
         self.open[name] += 1
-        self.sections.append((name, headings))
+        self.sections.append(_Section(name, headings, place if is_navigation or name == "nav" else None))
 
     def end_section(self, name: str, place: int) -> None:
         self.end_heading(place)
         while self.open[name]:
-            last, headings = self.sections.pop()
+            last, headings, start = self.sections.pop()
             self.open[last] -= 1
-            outer = self.sections[-1][1]
+            outer = self.sections[-1].headings
+            if last == name and start is not None:  # one that nothing ends might be all of the page
+                self.elements.append(Element("nav", start, place, place))
             if last == "div" and len(headings) == 1 and place - self.elements[headings[0]].end <= _NOTHING:
                 outer += headings if headings is not outer else []  # it is above what comes after it
             elif headings is not outer:
@@ -255,7 +273,7 @@ class _TextExtractor:
             self.start_block()
         if name == "pre":
             self.open_pre += 1
-        self.note(name, "section div" if name == "div" and _SECTION_CLASS.search(attributes) else name)
+        self.note(name, _kind_of_div(attributes) if name == "div" and attributes != ">" else name)
 
     def close(self, name: str) -> None:
         self.note(name, f"/{name}")
@@ -298,6 +316,12 @@ class _TextExtractor:
         if text:
             self.parts.append(text)
             self.at_line_start = False
+
+
+def _kind_of_div(attributes: str) -> str:
+    if _NAVIGATION.search(attributes):
+        return "nav div"
+    return "section div" if _SECTION_CLASS.search(attributes) else "div"
 
 
 class HeadElement(NamedTuple):
