@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import httpx
 import pytest
 
@@ -54,6 +56,36 @@ def test_the_page_is_told_of_its_limits_in_problem_details(limited):
     assert (answer.status_code, answer.headers["content-type"]) == (429, "application/problem+json")
     assert answer.json()["code"] in ("RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED")
     assert int(answer.headers["retry-after"]) > 0
+
+
+def question(number, operation="semantic_search"):
+    return {"source": {"call": {"operation": operation, "arguments": {"query": f"token {number}"}}}}
+
+
+def test_a_question_of_the_page_costs_what_a_call_does(limited):
+    asked = [httpx.post(f"{limited.address}/page/api/shrink", json=question(one), timeout=60) for one in range(4)]
+    assert [one.status_code for one in asked] == [200, 200, 200, 429]
+
+
+def test_a_question_of_the_page_that_fails_costs_nothing(tmp_path):
+    """Of a quota, that is: a rate is about calls, whatever comes of them."""
+    nothing = {"archive": f"sha256:{'0' * 64}"}
+    with serving(tmp_path / "index", "--limits", "3/day", documents=SAMPLES / "security") as server:
+        ask = partial(httpx.post, timeout=60)
+        failed = [ask(f"{server.address}/page/api/piece", json={**question(one), **nothing}) for one in range(5)]
+        asked = [ask(f"{server.address}/page/api/shrink", json=question(one)) for one in range(4)]
+    assert [one.status_code for one in failed] == [404] * 5
+    assert [one.status_code for one in asked] == [200, 200, 200, 429]
+
+
+def test_the_limit_of_a_tool_holds_for_the_page(tmp_path):
+    limits = ("--limits", "digest_document=2/hour, semantic_search=1/hour")
+    digest = {"source_file": "jwt-guide.md", "query": "token"}
+    with serving(tmp_path / "index", *limits, documents=SAMPLES / "security") as server:
+        ask = partial(httpx.post, timeout=60)
+        digests = [ask(f"{server.address}/page/api/digest", json=digest).status_code for _ in range(3)]
+        searches = [ask(f"{server.address}/page/api/shrink", json=question(one)).status_code for one in range(2)]
+    assert (digests, searches) == ([200, 200, 429], [200, 429])
 
 
 @pytest.mark.parametrize(

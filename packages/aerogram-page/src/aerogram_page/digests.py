@@ -41,7 +41,12 @@ class DigestView:
         return {"source_file": None, "title": None, **await self.render(payload_of(given), ask.text, principal)}
 
     async def _make(self, source_file: str, query: str, principal: str | None) -> Mapping[str, Any]:
-        reply = raise_for_problem(await self._host.digest(source_file, query, principal))
+        allowance = await self._host.take(self._host.digest_operation, principal)
+        try:
+            reply = raise_for_problem(await self._host.digest(source_file, query, principal))
+        except Exception:
+            await self._host.forgive(allowance)
+            raise
         source: Mapping[str, Any] = reply.data["sources"][0]
         if not is_digest(source):
             raise ReplyError("The document was not digested", code="UNAVAILABLE", details={"source_file": source_file})

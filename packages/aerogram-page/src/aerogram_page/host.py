@@ -11,6 +11,7 @@ from aerogram.archive import Archive
 from aerogram.channels import Policy
 from aerogram.contract import Contract
 from aerogram.errors import NotFound
+from aerogram.limits import Allowance
 from aerogram.reply import Reply
 from aerogram.shape.modes import MODES, Mode
 from aerogram_page.calls import CallHistory
@@ -37,6 +38,9 @@ class Host:
     mounted: Sequence[str] = field(default=(), kw_only=True)
     mcp_path: ClassVar[str | None] = None
     needs_key: bool = field(default=False, kw_only=True)
+    is_charged: ClassVar[bool] = False
+    """Whether each request is charged where the page is mounted, so that a call is a part of one."""
+    digest_operation: ClassVar[str] = "digest_document"
 
     def principal(self, scope: Scope) -> str | None:  # noqa: ARG002 - a server looks at it
         """Who asks."""
@@ -45,6 +49,16 @@ class Host:
     def is_owner(self, scope: Scope) -> bool:  # noqa: ARG002
         """Whether the caller may see what the server is doing for others."""
         return True
+
+    async def take(self, operation: str, principal: str | None) -> Allowance | None:
+        """Leave for a call of an operation, by the limits of whoever asks."""
+        limits = self.contract.limits
+        return None if limits is None else await limits.take(principal, operation, is_part=self.is_charged)
+
+    async def forgive(self, allowance: Allowance | None) -> None:
+        """Charge nothing for a call that failed."""
+        if self.contract.limits is not None and allowance is not None:
+            await self.contract.limits.settle(allowance, 0)
 
     def modes(self, operation: str) -> tuple[Mode, ...]:  # noqa: ARG002
         """The modes in which an operation answers."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from anyio import to_thread
 
 from aerogram._http.routes import CONTENT
-from aerogram.answer import Call, ReplyDraft, admit, annotate, bring_to_size, clean, normalize, select
+from aerogram.answer import Call, ReplyDraft, annotate, bring_to_size, clean, normalize, select
 from aerogram.archive import Archive
 from aerogram.channels import Policy, Sizer
 from aerogram.codes import TABLE
@@ -171,14 +171,15 @@ class Sources:
     async def _ask(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> ReplyView:
         contract = self._host.contract
         asked = Call(contract, operation=call.operation, arguments=call.arguments, principal=principal)
-        if not is_free:
-            await admit(asked)
+        allowance = None if is_free else await self._host.take(call.operation, principal)
         started = time.perf_counter()
         try:
             outcome = await self._host.answer(call.operation, call.arguments, mode, principal)
         except Exception as error:  # noqa: BLE001 - a failure is a reply that can be shown
             outcome = error
         draft = await normalize(asked, outcome)
+        if draft.reply.problem is not None:
+            await self._host.forgive(allowance)
         elapsed = (time.perf_counter() - started) * 1000  # with all its digits, because they are sent and count
         cleaned = clean(asked, annotate(asked, draft))
         return ReplyView(call.operation, cleaned, contract.archive, max(elapsed, 0.1), self._clock())

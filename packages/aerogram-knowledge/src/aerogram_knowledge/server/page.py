@@ -49,6 +49,7 @@ class ServerHost(Host):
     owner_token: str = field(kw_only=True)
     who: Callable[[Scope], str | None] = field(kw_only=True)
     kind: ClassVar[str] = "server"
+    is_charged: ClassVar[bool] = True
     mcp_path: ClassVar[str | None] = "/mcp"
     mounted: Sequence[str] = field(
         default=("search", "vendors", "chunks", "digests", "content", "health", "mcp"), kw_only=True

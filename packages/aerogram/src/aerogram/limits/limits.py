@@ -251,14 +251,17 @@ class Limits:
         except ImportError:
             raise MissingExtra("redis", "redis") from None
 
-    async def take(self, principal: str | None, tool: str, units: int = 1) -> Allowance:
-        """Leave for one call that is expected to cost so many units; `TooFast` or `UsedUp` when there is none."""
+    async def take(self, principal: str | None, tool: str, units: int = 1, *, is_part: bool = False) -> Allowance:
+        """Leave for one call that is expected to cost so many units; `TooFast` or `UsedUp` when there is none.
+
+        One that `is_part` of a request which has been charged takes only from what the tool's own limits allow.
+        """
         if units < 0:
             raise ValueError("a call costs no negative units")
         if tool in self._free:
             return Allowance()
         try:
-            return await self._take(principal, tool, units)
+            return await self._take(principal, tool, units, is_part=is_part)
         except Unavailable:
             if self._on_outage == "refuse":
                 raise
@@ -296,8 +299,8 @@ class Limits:
         """Let go of the store's connections."""
         await self._counters.close()
 
-    async def _take(self, principal: str | None, tool: str, units: int) -> Allowance:
-        rules = self._plan_of(principal).rules(tool)
+    async def _take(self, principal: str | None, tool: str, units: int, *, is_part: bool) -> Allowance:
+        rules = [(scope, one) for scope, one in self._plan_of(principal).rules(tool) if scope or not is_part]
         bursts = [(scope, one) for scope, one in rules if isinstance(one, Burst)]
         bursts.sort(key=lambda rule: rule[1].seconds)
         quotas = [(scope, one) for scope, one in rules if isinstance(one, Quota)]
