@@ -133,3 +133,30 @@ def test_a_number_run_together_or_cut_is_not_found(made_up):
     source = read("料金は 100\n200 です。".encode(), kind="plain")
     payload = said(digest_text(source, "料金"), summary=made_up)
     assert [one.text for one in verify(payload, source).unfound] == [made_up]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "recommend the night ferry.",
+        "We do not recommend the night ferry",
+        "The ferry is safe",
+        "The ferry is safe,",
+        "if the sea is calm.",
+    ],
+)
+def test_a_part_of_a_sentence_is_not_what_the_text_says(part):
+    text = read(
+        "# Ferries\n\nWe do not\nrecommend the night ferry.\nThe ferry is safe, if the sea is calm.\n", kind="markdown"
+    )
+    payload = digest_text(text, "ferry")
+    is_whole = part.startswith("We do not")
+    assert bool(verify(said(payload, summary=part, key_points=[]), text).unfound) is not is_whole
+    assert bool(verify(said(payload, summary=payload.summary, key_points=[part]), text).unfound) is not is_whole
+
+
+def test_a_word_that_is_too_long_for_a_digest_is_found_in_the_text_that_it_was_cut_from():
+    text = read("ticket https://example.com/" + "ticket-" * 90 + "\n")
+    payload = digest_text(text, "ticket")
+    assert len(payload.summary) == 500
+    assert verify(payload, text).unfound == ()

@@ -6,22 +6,28 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol, overload
 
 from aerogram.content import Content
 from aerogram.digest.payload import DigestPayload
+from aerogram.digest.sentences import split
 from aerogram.digest.text import UNSPACED, CanonicalText, InvalidLocator, Locator, text_hash
 from aerogram.errors import IntegrityError, NotFound
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*|\s*\n\s*")
 _IN_RUN = re.compile(f"[{UNSPACED}]")
 _BLANK_IN_RUN = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
-_CLAUSE_END = ",;:、，；：—–"
-# a sentence that was too long for a digest is cut anywhere
+_PART_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*")
+_BULLET = re.compile(r"\A[-*+•・]\s+")
+_CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’»)\]]+""")
 _LONG = 60
+"""What was cut out of a sentence that is too long for a digest has mostly so many characters at least."""
+_SHORTEST_LIMIT = 40
+"""No policy cuts sentences that are shorter."""
 _MOST_STARTS = 100
 """Where another sentence is tried to begin in one that runs on; one that was made up could have any number."""
+_MOST_PLACES = 50
+"""So many places of the text that have some words are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,8 @@ class UnfoundSentence:
 
 def find_unfound(payload: DigestPayload, text: str) -> tuple[UnfoundSentence, ...]:
     """The sentences of summary and key points that do not stand in a canonical text."""
-    words = _TextMatcher(text)
+    quoted = max((len(one.text) for one in payload.evidence_snippets), default=0)  # which were not cut for being long
+    words = _TextMatcher(text, max(quoted, _SHORTEST_LIMIT))
     return tuple(UnfoundSentence(field, one) for field, one in _sentences(payload) if not words.contains(one))
 
 
@@ -46,14 +53,33 @@ def _sentences(payload: DigestPayload) -> Iterator[tuple[str, str]]:
 
 
 class _TextMatcher:
-    """A text without regard to its blanks."""
+    """The sentences of a text without regard to its blanks; those longer than `limit` may have been cut anywhere."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, limit: int) -> None:
+        self._starts: set[int] = set()
+        self._ends: set[int] = set()
+        self._long: list[tuple[int, int]] = []
+        self._least = min(limit // 3, _LONG)
+        self._line = self._join(text, limit)
 
-    @cached_property
-    def _line(self) -> str:
-        return _in_one_line(self._text)
+    def _join(self, text: str, limit: int) -> str:
+        """All sentences in one line, while it is noted where each begins and ends in it."""
+        pieces: list[str] = []
+        length = 0
+        for sentence in split(text, len(text) + 1):
+            begun = length
+            for part in _PART_END.split(_BULLET.sub("", text[sentence.start : sentence.end])):
+                said = _in_one_line(part)
+                if not said:
+                    continue
+                gap = " " if pieces and not (_IN_RUN.match(said) or _IN_RUN.match(pieces[-1][-1])) else ""
+                pieces += [gap, said] if gap else [said]
+                self._starts.add(length + len(gap))
+                length += len(gap) + len(said)
+                self._ends.add(length)
+            if sentence.end - sentence.start > limit:
+                self._long.append((begun, length))
+        return "".join(pieces)
 
     def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
@@ -72,50 +98,44 @@ class _TextMatcher:
 
     def _stops(self, words: list[str]) -> Iterator[int]:
         """After how many words a sentence may end and another one begin, the fewest first."""
-        length, most = -1, self._prefix_length(words)
-        for count, word in enumerate(words[:most], 1):
-            length += 1 + len(word)
-            if length >= _LONG:  # it may be cut anywhere from here on
-                yield from range(count, most + 1)
-                return
-            if self._ends(words[:count]):
+        for count in range(1, self._prefix_length(words) + 1):
+            if self._has(" ".join(words[:count])):
                 yield count
 
     def _has(self, piece: str) -> bool:
-        said = _in_one_line(piece)
-        # most of what is asked for is there, and this is the quick way to see what is not
-        return said in self._line and re.search(_whole(re.escape(said), said), self._line) is not None
+        """Whether a piece is some whole sentences, or what was cut out of a long one."""
+        said, at = _in_one_line(piece), -1
+        for _ in range(_MOST_PLACES):
+            at = self._line.find(said, at + 1)
+            if at < 0:
+                return False
+            end = at + len(said)
+            begins, ends = at in self._starts, self._ends_at(end)
+            if begins and ends:
+                return True
+            inside = next((span for span in self._long if span[0] <= at and end <= span[1]), None)
+            if inside is not None and (begins or ends or len(said) >= self._least):
+                return True
+        return False
+
+    def _ends_at(self, place: int) -> bool:
+        """Whether a sentence ends at a place of the line, or does but for the sign that closes it."""
+        closed = _CLOSING.match(self._line, place)
+        return place in self._ends or (closed is not None and closed.end() in self._ends)
 
     def _prefix_length(self, words: list[str]) -> int:
         """How many words at the beginning stand in the text as they are, the last one left over."""
         least, most = 0, len(words) - 1
         while least < most:
             middle = (least + most + 1) // 2
-            least, most = (middle, most) if self._has(" ".join(words[:middle])) else (least, middle - 1)
+            is_there = _in_one_line(" ".join(words[:middle])) in self._line
+            least, most = (middle, most) if is_there else (least, middle - 1)
         return least
-
-    def _ends(self, words: list[str]) -> bool:
-        """Whether a sentence may end after these words."""
-        piece = " ".join(words)
-        if piece[-1] in _CLAUSE_END or _IN_RUN.search(piece):
-            return True
-        at_line_end = _whole(r"\s+".join(map(re.escape, words)), piece) + r"[ \t]*(?:[\n\f]|\Z)"
-        return re.search(at_line_end, self._text) is not None
 
 
 def _in_one_line(text: str) -> str:
     """A text in one line, without the blanks beside letters of scripts that have none."""
     return _BLANK_IN_RUN.sub("", " ".join(text.split()))
-
-
-def _whole(pattern: str, said: str) -> str:
-    """The pattern of something said that begins and ends where words do, in scripts that have blanks between them."""
-    before = rf"(?<![^\W{UNSPACED}])" if _is_of_word(said[0]) else ""
-    return before + pattern + (rf"(?![^\W{UNSPACED}])" if _is_of_word(said[-1]) else "")
-
-
-def _is_of_word(sign: str) -> bool:
-    return sign.isalnum() and not _IN_RUN.match(sign)
 
 
 class TextArchive(Protocol):
