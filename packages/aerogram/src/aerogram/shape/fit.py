@@ -216,7 +216,9 @@ def fit(
         loose = replace(fitting, mold=ANYTHING).reduce()
         fitted = loose if loose is not None and suits(loose.reply) else None
     hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
-    return fitted if fitted is not None and (hardest is None or hardest.can_end()) else fitting.refuse(levers, hardest)
+    if fitted is not None and (hardest is None or hardest.can_end()):
+        return fitted
+    return fitting.refuse(reply, levers, hardest)
 
 
 class _Shown(NamedTuple):
@@ -981,7 +983,10 @@ class _Fitting:
         if budget < 1:
             return False
         attempt = replace(self, reply=self.reply.replace(data=data, citations=self.citations), budget=budget)
-        return bool(attempt.whole(None, is_near_told=False) or attempt.leaner() or attempt.reduce())
+        return attempt._has_a_way()
+
+    def _has_a_way(self) -> bool:
+        return bool(self.whole(None, is_near_told=False) or self.leaner() or self.reduce())
 
     def _fail(self) -> Fitted:
         """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
@@ -1036,8 +1041,11 @@ class _Fitting:
         notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
         return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
 
-    def refuse(self, levers: Levers | None, hardest: _Fitting | None) -> Fitted:
-        """The reply that says that nothing fits, and what budget would do; a failure stays what it is."""
+    def refuse(self, given: Reply[Any], levers: Levers | None, hardest: _Fitting | None) -> Fitted:
+        """The reply that says that nothing fits, and what budget would do; a failure stays what it is.
+
+        What was given is asked for again, with all that has been left out of it meanwhile.
+        """
         if self.reply.problem is not None:
             return self._fail()
         judged = hardest or self
@@ -1051,6 +1059,7 @@ class _Fitting:
             self.kind,
             is_cut=self.resume is not None,
             is_ahead=hardest is not None,
+            begins=lambda budget: replace(self, reply=given, budget=budget)._has_a_way(),
         )
         return Fitted(refusal.refuse())
 

@@ -26,7 +26,8 @@ class Refusal:
     """A reply that does not fit, and `serves`, which knows whether some data in its place would fit into a budget.
 
     `counter` counts sizes, `before` is that of the whole reply. What is cut anywhere (`is_cut`) gains nothing from
-    shorter pages. With `is_ahead`, a walk begins with what does not fit, and the reply is its hardest page.
+    shorter pages. With `is_ahead`, a walk begins with what does not fit, and the reply is its hardest page. `begins`
+    knows whether what was asked for would fit, with word of what it would have to leave out.
     """
 
     reply: Reply[Any]
@@ -39,6 +40,7 @@ class Refusal:
     names: Names = field(default_factory=Names)
     is_cut: bool = False
     is_ahead: bool = False
+    begins: Callable[[int], bool] = lambda _: True
 
     def refuse(self) -> Reply[Any]:
         """The failure that names the sizes and the remedy."""
@@ -89,13 +91,16 @@ class Refusal:
         """The smallest budget that works, in tens."""
         spare = SPARE if self.is_ahead else 0
         too_little, enough = (self.budget - spare) // 10, (self.budget - spare) // 10 + 1
-        while not self.serves(self.reply.data, enough * 10):
+        while not self._is_enough(enough * 10):
             too_little, enough = enough, enough * 5 // 4 + 1
         while enough - too_little > 1:
             middle = (too_little + enough) // 2
-            if self.serves(self.reply.data, middle * 10):
+            if self._is_enough(middle * 10):
                 enough = middle
             else:
                 too_little = middle
         is_of_two = hasattr(self.counter, "spell")  # figures in the reply are then scaled
         return enough * 10 + spare + (enough * 10 // 25 if is_of_two else 0)
+
+    def _is_enough(self, budget: int) -> bool:
+        return self.serves(self.reply.data, budget) and self.begins(budget)
