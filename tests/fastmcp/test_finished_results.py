@@ -182,3 +182,18 @@ async def test_a_resource_of_a_server_elsewhere_is_read(era):
     async with Client(server, mode=era) as client:
         assert (await client.read_resource("data://all"))[0].text == '{"id": 1}'
         assert (await client.read_resource("data://a/x"))[0].text == "a"
+
+
+@pytest.mark.parametrize(
+    ("count", "is_whole"), [("text", True), ("structured", False), ("larger", False), ("both", False)]
+)
+async def test_a_finished_result_is_counted_as_every_other(count, is_whole):
+    """Where a client reads the text alone, long data beside a short text is no reason to cut."""
+    data = {"rows": [{"id": number, "text": "word " * 30} for number in range(30)]}
+    server = FastMCP("counted")
+    made = ToolResult(content="30 rows", structured_content=data)
+    server.tool(lambda: made, name="get", output_schema=None)
+    install(server, budget=500, count=count, archive=Archive.in_memory())
+    async with Client(server) as client:
+        sent = await client.call_tool_mcp("get", {})
+    assert (sent.structured_content == data) is is_whole

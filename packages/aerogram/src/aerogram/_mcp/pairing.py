@@ -129,13 +129,21 @@ def _weigh(result: Mapping[str, Any], call: Call, *, is_beside: bool = False) ->
     if budget is None:
         return 0
     scale, structured = Scale(budget.counter), result.get("structuredContent")
-    text, is_sum = scale.weigh(result["content"]), call.contract.count == "both" or scale.counts_media
-    if structured is None or (is_beside and not is_sum) or text > budget.room:  # then the text alone is too large
-        body = 0
-    else:
-        body = budget.counter.count(dumps(structured).decode())
-    frame = frame_bytes(call.stamp, result.get("_meta") or {}) if scale.counts_media else 0
-    return frame + (text + body if is_sum else max(text, body))
+    counted: str = "both" if scale.counts_media else call.sizer(budget).counted  # as for a reply that is made here
+    text, is_sum = scale.weigh(result["content"]), counted == "both"
+    if structured is None or counted == "text" or (is_beside and not is_sum):
+        return _frame_of(result, call, scale) + text
+    if text > budget.room and counted != "structured":  # then the text alone is too large
+        return _frame_of(result, call, scale) + text
+    body = budget.counter.count(dumps(structured).decode())
+    if counted == "structured":
+        return body
+    return _frame_of(result, call, scale) + (text + body if is_sum else max(text, body))
+
+
+def _frame_of(result: Mapping[str, Any], call: Call, scale: Scale) -> int:
+    """What stands around a result, where the wire itself is limited."""
+    return frame_bytes(call.stamp, result.get("_meta") or {}) if scale.counts_media else 0
 
 
 async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:
