@@ -20,7 +20,8 @@ import fastmcp
 import httpx
 import pydantic
 
-from aerogram import Reply, dialect, read, translate
+from aerogram import Contract, Reply, dialect, read, translate
+from aerogram._mcp.service import Caller
 from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient, FollowedTooFar, Reach
@@ -32,6 +33,8 @@ from aerogram.dialects import NAMES
 from aerogram.digest.sources import read as read_document
 from aerogram.errors import AerogramError, InvalidCursor, ReplyError
 from aerogram.fastmcp import install
+from aerogram.gateway.eras import is_complete
+from aerogram.gateway.tools import Tools
 from aerogram.normalize import Policy, normalize_resource_payload, normalize_tool_result
 from aerogram.sanitize import Redaction, sanitize
 from aerogram.tokens import Budget, Bytes, best_counter
@@ -583,6 +586,48 @@ def run_message(case, server):
         require(answer.json().get("jsonrpc") == "2.0", f"no JSON-RPC: {answer.text[:200]}")
 
 
+# Results of servers behind a gateway
+
+TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+"""A secret that its looks tell, whatever becomes of the names around it."""
+RESULT = {
+    "content": [
+        {"type": "text", "text": "some words"},
+        {"type": "text", "text": json.dumps([{"id": number, "name": "row"} for number in range(40)])},
+        {"type": "resource_link", "uri": "a://b", "name": "link"},
+        {"type": "resource", "resource": {"uri": "a://c", "text": "inside"}},
+    ],
+    "structuredContent": {"rows": [{"id": 1, "key": TOKEN}], "text": f"use {TOKEN}"},
+    "isError": False,
+    "_meta": {"a": 1},
+}
+
+
+def wrapped_case(chance):
+    result = mutated(chance, RESULT)
+    result = result if isinstance(result, dict) else {"content": result}
+    if not isinstance(result.get("_meta", {}), dict):
+        del result["_meta"]  # as the gateway does when it hears it
+    return {"result": result, "budget": chance.choice([None, 200, 2000]), "redact": chance.random() < 0.5}
+
+
+def run_wrapped(case):
+    steps = (REDACTION,) if case["redact"] else ()
+    tools = Tools(Contract(dialect="bare", budget=case["budget"], sanitizers=steps, archive=Archive.in_memory()))
+
+    async def invoke(_):
+        return case["result"]
+
+    sent = asyncio.run(tools.call("some", {}, Caller(), invoke))
+    if is_complete(case["result"]):
+        blocks = sent.get("content")
+        require(isinstance(blocks, list) and all(isinstance(one, dict) for one in blocks), "no client can read it")
+        texts = [one.get("text") for one in blocks if one.get("type") == "text"]
+        require(all(isinstance(one, str) for one in texts), "a text is none")
+        require(not any("INTERNAL_ERROR" in one for one in texts), "the gateway has failed")
+    require(not case["redact"] or TOKEN not in json.dumps(sent), "a secret was sent")
+
+
 @dataclass(frozen=True)
 class Target:
     """A way to make cases, and a way to try one; `needs_server` is tried against a real process."""
@@ -601,6 +646,7 @@ TARGETS = {
     "handle": Target(handle_case, run_handle),
     "fit": Target(fit_case, run_fit),
     "document": Target(document_case, run_document),
+    "wrapped": Target(wrapped_case, run_wrapped),
     "request": Target(request_case, run_request, needs_server=True),
     "message": Target(message_case, run_message, needs_server=True),
 }

@@ -45,7 +45,7 @@ _PARTS: Final = frozenset(
     ("content", "contents", "messages", "resource", "task", "tasks", "result", "error", "elicitations", "text")
 )
 """Members that the protocol has parts in, with members of their own; what stands elsewhere is data."""
-_MEDIA: Final = frozenset(("image", "audio"))
+_MEDIA: Final = ("image", "audio")
 
 
 class Cleaner:

@@ -25,8 +25,10 @@ from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.errors import ReplyError
 from aerogram.gateway.cleaner import Cleaner
 from aerogram.gateway.eras import is_complete, read_schema
+from aerogram.gateway.process import UNREAD
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
+from aerogram.problems import log_failure
 from aerogram.reply import Reply
 from aerogram.shape.controls import Controls
 from aerogram.shape.text import clip
@@ -176,6 +178,13 @@ class Tools:
 
         async def handler(given: dict[str, Any]) -> Any:
             result = await invoke(given)
+            try:
+                return read(result)
+            except Exception as error:
+                log_failure(error, caller.request_id)
+                raise UNREAD.error() from error  # it has been carried out, and is not to be asked for again
+
+        def read(result: Message) -> Any:
             if not is_complete(result):
                 return _Unfinished(self.cleaner.clean_result("tools/call", result))
             if "structuredContent" in result and "content" not in result:
