@@ -79,7 +79,7 @@ async def test_words_alone_are_advised_about_with_care() -> None:
     """Nobody knows that the same call will fail again, nor whether what is missing should be made."""
     async with Client(server_of(misnamed)) as client:
         text = (await client.call_tool("misnamed", raise_on_error=False)).content[0].text
-        assert text.endswith("; Check the name.")
+        assert text.endswith("\nerror: NOT_FOUND (not_found, not retryable)")
 
 
 def clock(timezone: Annotated[str, Field(description="A zone of IANA (e.g., 'Asia/Tokyo')")]) -> CallToolResult:
@@ -108,17 +108,19 @@ async def test_the_member_of_an_argument_that_words_are_about_is_named() -> None
 
 
 async def test_the_argument_that_words_are_about_is_named() -> None:
-    """With a value that its description gives as an example; where no value is repeated, none is blamed."""
+    """With a value that its description gives as an example; where no name is repeated, nothing is advised."""
     asked = (
         ("clock", {"timezone": "Mars/Olympus"}),
         ("opened", {"path": "a/b.xlsx"}),
         ("reckoned", {"expression": "1 +"}),
+        ("opened", {"path": "select * from absent"}),
     )
     async with Client(server_of(clock, opened, reckoned)) as client:
         told = [(await client.call_tool(*one, raise_on_error=False)).content[0].text.splitlines()[-1] for one in asked]
     assert told[0].endswith("; Change timezone. For example: clock(timezone='Asia/Tokyo')")
     assert told[1].endswith("; Check path.")
-    assert told[2].endswith("; Correct the arguments.")
+    assert told[2].endswith("error: VALIDATION_ERROR (validation, not retryable)")
+    assert told[3].endswith("error: NOT_FOUND (not_found, not retryable)")
 
 
 async def test_many_blocks_are_shown_whole_from_the_first_on() -> None:

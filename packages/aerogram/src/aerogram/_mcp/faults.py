@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Final
@@ -231,31 +232,35 @@ def code_in(text: str) -> str:
     return next((code for code, phrases in _PHRASES.items() if re.search(phrases, told, _READING)), UNKNOWN)
 
 
-_ADVICE: Final = {
-    "VALIDATION_ERROR": ("Correct the arguments.", "Change {}."),
-    "NOT_FOUND": ("Check the name.", "Check {}."),
-}
-"""What to do where nothing is known but words: less than is said of the same code where its author chose it.
+_ADVICE: Final = {"VALIDATION_ERROR": "Change {}.", "NOT_FOUND": "Check {}."}
+"""What to do where nothing is known but words that name the value of an argument; where they do not, nothing is said.
 
-The second is for failures that name the value of an argument. Whether something is to be made or only looked up, and
-whether the same call will fail again, words do not tell.
+Whether something is to be made or only looked up, and whether the same call will fail again, words do not tell.
 """
 SHORTEST: Final = 3
 """What is shorter stands in many words."""
+MOST_BLANKS: Final = 2
+"""What has more of them is a statement, which whoever wrote it knows without being told the argument's name."""
 
 
 def problem_in(text: str, arguments: Mapping[str, Any] | None = None) -> Problem:
     """The problem that a failure tells of in words alone."""
-    code, named = code_in(text), find_named(text, arguments or {})
-    plain, about = _ADVICE.get(code, (None, ""))
-    return Problem.of(code, text or None, remediation=plain if named is None else about.format(named) or None)
+    problem = Problem.of(code_in(text), text or None)
+    if problem.code not in _ADVICE:
+        return problem
+    named = find_named(text, arguments or {})
+    return replace(problem, remediation=_ADVICE[problem.code].format(named) if named else None)
 
 
 def find_named(text: str, arguments: Mapping[str, Any]) -> str | None:
     """The argument, or the member in one, whose value a failure names: the longest of several; None where none is."""
     told = text[:LOOKED_AT]
-    found = [(len(one), name) for name, one in _members_in(arguments) if len(one) >= SHORTEST and one in told]
+    found = [(len(one), name) for name, one in _members_in(arguments) if _is_name(one) and one in told]
     return max(found)[1] if found else None
+
+
+def _is_name(value: str) -> bool:
+    return len(value) >= SHORTEST and value.count(" ") <= MOST_BLANKS
 
 
 # Words
