@@ -77,22 +77,28 @@ def _is_clearly_too_long(call: Call, text: str) -> bool:
 
 def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
     """The call of a text that is written from data: what the tool's schema says of the text does not hold for it."""
-    payload = replace(call.payload or Payload(), spell=held.write, weight=_weight(held), is_text=is_text)
+    payload = call.payload or Payload()
+    weight = _weight(held, is_quoted=payload.is_boxed)
+    payload = replace(payload, spell=held.write, weight=weight, is_text=is_text)
     if not is_text:
         return replace(call, payload=payload)
     return replace(call, schema=None, payload=replace(payload, is_closed=False, is_object=False))
 
 
-def _weight(held: DataText) -> float:
-    """How many times as long data is in its own form as in compact JSON, by its first rows; never less than once."""
+def _weight(held: DataText, *, is_quoted: bool) -> float:
+    """How many times as long data is in its own form as in compact JSON, by its first rows; never less than once.
+
+    Where it is quoted, as the text that it is stands in a member as well, that is the longer of its two forms.
+    """
     rows = rows_of(held.value)
     if rows is None:
         some = _first_items(held.value)
     else:
         few = rows.items[:SAMPLE]
         some = rows.replaced(held.value, few[: max(len(few) * SAMPLE_LENGTH // max(len(dumps(few)), 1), 1)])
-    count = best_counter().count
-    return max(count(held.write(some)) / max(count(dumps(some).decode()), 1), 1.0)
+    count, written = best_counter().count, held.write(some)
+    spelled = dumps(written).decode() if is_quoted else written
+    return max(count(spelled) / max(count(dumps(some).decode()), 1), 1.0)
 
 
 def _first_items(value: Any) -> Any:
