@@ -53,10 +53,10 @@ SAMPLED: Final = 100
 FEW_VALUES: Final = 12
 WORTH: Final = 0.6
 """Where facts take up more than this share of the records, the records are shown themselves."""
-_STRIDE: Final = 6
-_ENOUGH: Final = 16
-_CLEARLY: Final = 1.25
-"""Every sixth record of a sample, if those are enough, shows where facts take up clearly more than their share."""
+_STRIDE: Final = 12
+_ENOUGH: Final = 8
+_CLEARLY: Final = 1.35
+"""Every twelfth record of a sample, if those are enough, shows where facts take up clearly more than their share."""
 _FEW_MEMBERS: Final = 4
 _FEW_ELEMENTS: Final = 5
 _MOST_NUMBERS: Final = 3
