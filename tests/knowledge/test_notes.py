@@ -22,6 +22,14 @@ def run(place, *arguments):
     return run_program(arguments, cwd=place, env=environment, text=True)
 
 
+def test_many_files_with_the_same_note_are_told_of_in_one_line(write, index):
+    done = index.ingest(write({f"bad{n}.md": BROKEN for n in range(9)} | {"worse.pdf": b"%PDF-1.4 broken"}))
+    first, last = done.lines()
+    assert first == f"bad0.md and 8 other files: {NOTE}"
+    assert last.startswith("worse.pdf: ")
+    assert done.lines({f"bad{n}.md": NOTE for n in range(8)}) == [f"bad8.md: {NOTE}", last]
+
+
 def test_a_note_is_told_again_until_the_file_is_mended(write, index):
     folder = write({"bad.md": BROKEN, "free.md": FREE})
     assert index.ingest(folder).notes == {"bad.md": NOTE}

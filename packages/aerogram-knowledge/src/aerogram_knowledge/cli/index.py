@@ -424,8 +424,8 @@ def _tell(done: IngestResult, as_json: bool) -> None:
         write_json({**counts, "problems": done.problems, "notes": done.notes, "not_read": passed})
         return
     write_text(_summary(done))
-    for path, told in sorted([*done.problems.items(), *done.notes.items()]):
-        note(f"{path}: {told}")
+    for line in done.lines():
+        note(line)
 
 
 def _summary(done: IngestResult) -> str:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from aerogram.errors import Unavailable
@@ -35,6 +36,10 @@ Progress = Callable[[int, int, float], None]
 
 Hands = Callable[[Sequence[Job]], Iterator[FileBatch]]
 """Whoever reads files: `Preparer.batches` does it here, a `ReaderProcesses` and a `Cluster` elsewhere."""
+
+
+NAMED_ALONE: Final = 3
+"""So many files of which the same is to be told are told one by one; of more, the first is named."""
 
 
 @dataclass
@@ -63,6 +68,25 @@ class IngestResult:
     def has_changed(self) -> bool:
         """Whether the index is another one than before."""
         return bool(self.files or self.removed)
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What is to be told of files: why one could not be read, or what of it could not."""
+        return self.notes | self.problems
+
+    def lines(self, heard: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+        """What is to be told and was not heard before; of many files of which the same is to be told, in one line."""
+        files: dict[str, list[str]] = {}
+        for path, words in sorted(self.told.items()):
+            if heard.get(path) != words:
+                files.setdefault(words, []).append(path)
+        lines = []
+        for words, paths in files.items():
+            if len(paths) > NAMED_ALONE:
+                lines.append(f"{paths[0]} and {len(paths) - 1} other files: {words}")
+            else:
+                lines += [f"{path}: {words}" for path in paths]
+        return sorted(lines)
 
     def count(self, batch: FileBatch) -> None:
         """Add what a batch has done."""

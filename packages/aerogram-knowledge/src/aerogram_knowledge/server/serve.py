@@ -174,11 +174,9 @@ def _warn(done: IngestResult) -> None:
 
 def _warn_of_files(done: IngestResult, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """Say which files could not be read, or not wholly, apart from what was heard before."""
-    told = done.notes | done.problems
-    for path, reason in sorted(told.items()):
-        if heard.get(path) != reason:
-            log.warning("%s: %s", path, reason)
-    return told
+    for line in done.lines(heard):
+        log.warning("%s", line)
+    return done.told
 
 
 def _set_up_logs(settings: Settings) -> None:
