@@ -30,7 +30,7 @@ from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fu
 from aerogram_knowledge.store import Candidates, Store, StoredChunk
 
 if TYPE_CHECKING:
-    from aerogram_knowledge.store import Numbers
+    from aerogram_knowledge.store import Ids, Numbers
 
 __all__ = ["FairSemaphore", "FoundPage", "IndexSearch", "check_query"]
 
@@ -81,8 +81,10 @@ SMALL_INDEX: Final = 20_000
 LISTING_TERMS: Final = 2
 REMEMBERED: Final = 128
 HELD: Final = 512
-CALLERS: Final = 2
-"""How many searches run at the same time; more would only take the processor from each other."""
+CALLERS: Final = 3
+"""How many searches run at the same time: engines leave the interpreter to others, and more would be in its way."""
+COPIES_AMONG: Final = 100
+"""So many of the best by words are looked at first for those that are no copies."""
 
 
 class Depth(NamedTuple):
@@ -247,9 +249,7 @@ class IndexSearch:
         """The word scores of the candidates for what the best of them have in common as well; None without that."""
         import numpy as np
 
-        best = np.lexsort((found.ids, -found.words))
-        best = best[copies.first_places(found.ids[best])][: feedback.CHUNKS]
-        best = best[found.words[best] > 0]
+        best = self._best_by_words(found, copies)
         earned = earnings(found.words[best])
         share = feedback.share_of_feedback(terms, earned)
         if not share:
@@ -262,6 +262,18 @@ class IndexSearch:
         # the candidates of both are in the order of their ids
         places = np.minimum(np.searchsorted(again.ids, found.ids), max(0, len(again.ids) - 1))
         return np.where(again.ids[places] == found.ids, again.words[places], np.float32(0)) if len(again.ids) else None
+
+    def _best_by_words(self, found: Candidates, copies: Copies) -> Ids:
+        """The places of the best candidates by words that are no copies of each other."""
+        import numpy as np
+
+        order = np.lexsort((found.ids, -found.words))
+        for most in (COPIES_AMONG, len(order)):  # the first are enough, unless nearly all of them are copies
+            best = order[:most]
+            best = best[copies.first_places(found.ids[best])][: feedback.CHUNKS]
+            if len(best) == feedback.CHUNKS:
+                break
+        return best[found.words[best] > 0]
 
     def _share_known(self, terms: Sequence[QueryTerm], found: Candidates) -> float:
         """The share of a query, by what its words are worth, besides what the index knows and the embedder does not."""
