@@ -130,15 +130,12 @@ def _weigh(result: Mapping[str, Any], call: Call, *, is_beside: bool = False) ->
         return 0
     scale, structured = Scale(budget.counter), result.get("structuredContent")
     counted: str = "both" if scale.counts_media else call.sizer(budget).counted  # as for a reply that is made here
-    text, is_sum = scale.weigh(result["content"]), counted == "both"
-    if structured is None or counted == "text" or (is_beside and not is_sum):
-        return _frame_of(result, call, scale) + text
-    if text > budget.room and counted != "structured":  # then the text alone is too large
-        return _frame_of(result, call, scale) + text
+    frame, text = _frame_of(result, call, scale), scale.weigh(result["content"])
+    is_too_large = text > budget.room and counted != "structured"  # by its text alone
+    if structured is None or counted == "text" or (is_beside and counted != "both") or is_too_large:
+        return frame + text
     body = budget.counter.count(dumps(structured).decode())
-    if counted == "structured":
-        return body
-    return _frame_of(result, call, scale) + (text + body if is_sum else max(text, body))
+    return frame + {"both": text + body, "structured": body}.get(counted, max(text, body))
 
 
 def _frame_of(result: Mapping[str, Any], call: Call, scale: Scale) -> int:
