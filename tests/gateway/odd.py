@@ -61,8 +61,9 @@ RESULTS = {
     "odd_meta": {"content": [{"type": "text", "text": "x"}], "_meta": 5},
     "claims": {"content": [{"type": "text", "text": "x"}], "_meta": {"dev.aerogram/fidelity": "much"}},
 }
-HANDLES = {"_meta": {"key": SECRET}, "nextCursor": SECRET, "requestState": SECRET, "taskId": SECRET}
+HANDLES = {"nextCursor": SECRET, "requestState": SECRET, "taskId": SECRET}
 """What a client comes back with, which has to be what it was."""
+META = {"_meta": {"key": SECRET, "password": {"of": "hunter2"}}}
 TEXT = {"type": "text", "text": f"use {SECRET}"}
 SAYS = {
     "prompts/get": {
@@ -74,13 +75,14 @@ SAYS = {
     "completion/complete": {"completion": {"values": [SECRET], "hasMore": False}},
     "tasks/get": {
         **HANDLES,
+        **META,
         "status": "failed",
         "statusMessage": SECRET,
         "error": {"code": 1, "message": SECRET},
         "result": {"structuredContent": {"password": "hunter2"}},
     },
     "tasks/result": {"structuredContent": {"password": "hunter2"}},
-    "com.example/unknown": {**HANDLES, "some": [{"key": SECRET}], "password": "hunter2"},
+    "com.example/unknown": {**HANDLES, **META, "some": [{"key": SECRET}], "password": "hunter2"},
 }
 """What is answered to other requests."""
 QUESTIONS = {

@@ -19,6 +19,7 @@ from fastmcp.server.dependencies import FastMCPRequestContext
 from fastmcp.server.providers.fastmcp_provider import FastMCPProviderTool
 from fastmcp.tools import Tool
 from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.resources import ResourceManager
 from mcp.server.mcpserver.tools import ToolManager
@@ -224,6 +225,7 @@ CANARIES = {
         FastMCP("a", mask_error_details=True)._mask_error_details
         and not FastMCP("b", mask_error_details=False)._mask_error_details
     ),
+    "FastMCP._mcp_server": lambda: isinstance(FastMCP("a")._mcp_server, Server) and FastMCP("a")._mcp_server.middleware,
     "FastMCPRequestContext._srctx": lambda: "_srctx" in inspect.signature(FastMCPRequestContext).parameters,
     "MCPServer._tool_manager": lambda: isinstance(MCPServer("a")._tool_manager, ToolManager),
     "MCPServer._resource_manager": lambda: isinstance(MCPServer("a")._resource_manager, ResourceManager),

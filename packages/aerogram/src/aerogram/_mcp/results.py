@@ -23,12 +23,10 @@ from aerogram.errors import MissingExtra, ReplyError
 from aerogram.normalize.policy import MODERN
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
-from aerogram.sanitize import Step, sanitize_value
 from aerogram.shape.media import NOTE
 
 __all__ = [
     "PREFIX",
-    "clean_failure",
     "find_declared",
     "measure_stamp",
     "resource_error",
@@ -40,7 +38,6 @@ __all__ = [
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 RESOURCE_NOT_FOUND: Final = -32002
-URL_ELICITATION_REQUIRED: Final = -32042
 MOST_SCHEMAS: Final = 500
 
 _ABSENT: Final = frozenset({"NotFoundError", "ResourceNotFoundError", "DisabledError"})
@@ -128,21 +125,6 @@ def find_declared(error: BaseException | None) -> ReplyError | None:
     """What somebody has declared to be the caller's business, below the errors of a framework that were made of it."""
     while error is not None and not isinstance(error, ReplyError):
         error = error.__cause__
-    return error
-
-
-def clean_failure(error: BaseException, steps: Sequence[Step]) -> BaseException:
-    """An exception whose words are sent, without what may not be said; where a person is to go stays as it is."""
-    told = getattr(error, "error", None)
-    if told is not None and hasattr(told, "message") and hasattr(told, "data"):  # an error of the protocol
-        is_address = told.code == URL_ELICITATION_REQUIRED
-        told.message = sanitize_value(told.message, *steps)
-        told.data = told.data if is_address else sanitize_value(told.data, *steps)
-        error.args = (told.code, told.message, told.data)
-        return error
-    error.args = tuple(sanitize_value(one, *steps) if isinstance(one, str) else one for one in error.args)
-    for name in ("message", "remediation", "user_message", "details") if isinstance(error, ReplyError) else ():
-        setattr(error, name, sanitize_value(getattr(error, name), *steps))
     return error
 
 

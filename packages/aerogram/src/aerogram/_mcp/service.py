@@ -30,7 +30,7 @@ from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_te
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, fit_failure, is_within, join_content, take_content
-from aerogram._mcp.results import PREFIX, clean_failure, conforms, measure_stamp, problem_told, tool_result
+from aerogram._mcp.results import PREFIX, conforms, measure_stamp, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
@@ -61,7 +61,7 @@ from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, is_generated_id, new_request_id
-from aerogram.sanitize import for_words, sanitize_given, sanitize_result, sanitize_text
+from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import MODES, Mode
@@ -192,6 +192,7 @@ class Service:
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
         contract.insist_on_room(contract.speaker)
         self.contract = contract
+        self.cleaner = Cleaner(contract.sanitizers)
         self._shows_errors = shows_errors
         self._stamp = measure_stamp(server)
         contract.prepare()
@@ -393,16 +394,17 @@ class Service:
         raise explain_fault(raised, call.arguments, shows=shows, request_id=call.request_id)
 
     async def give_out(
-        self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]], *, is_clean: bool = False
+        self, method: str, caller: Caller, produce: Callable[[], Awaitable[Any]], *, has_clean_texts: bool = True
     ) -> Any:
         """What a method gives out that is no call of a tool: limited, charged and observed as a call is.
 
-        A contract around this one, or the call of a tool that it is a part of, may do so already. What `is_clean` has
-        nothing more in it that may not be said.
+        A contract around this one, or the call of a tool that it is a part of, may do so already. Texts of resources
+        that are clean were made so where they were read.
         """
         inside, around, own = CURRENT.get(None), _GIVING.get(_NOBODY), self.contract
-        if own.sanitizers and not is_clean:
-            produce = partial(self._clean, method, produce)
+        if self.cleaner:
+            is_read = has_clean_texts and method == "resources/read"
+            produce = partial(self._clean, produce, ("text", "content", "uri") if is_read else ())
         is_observed = around.observes or (inside is not None and inside.contract.observer is not None)
         is_charged = around.charges or (inside is not None and inside.contract.limits is not None)
         observer, limits = None if is_observed else own.observer, None if is_charged else own.limits
@@ -431,16 +433,13 @@ class Service:
         finally:
             _GIVING.reset(token)
 
-    async def _clean(self, method: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+    async def _clean(self, produce: Callable[[], Awaitable[Any]], spared: Collection[str]) -> Any:
         """What is given out, and what is said where it cannot be, without what may not be said."""
-        steps = self.contract.sanitizers
         try:
-            found = await produce()
+            return self.cleaner.clean(await produce(), spared)
         except Exception as error:
-            clean_failure(error, steps)
+            self.cleaner.clean_failure(error)
             raise
-        # the texts of resources are made clean where they are read
-        return sanitize_given(found, *steps, clean=("text", "content", "uri") if method == "resources/read" else ())
 
     async def answer_besides(
         self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None

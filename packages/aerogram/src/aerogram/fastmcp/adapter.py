@@ -21,6 +21,7 @@ from functools import cache, partial
 from types import MethodType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
+from aerogram._mcp.cleaning import clean_messages
 from aerogram._mcp.defaults import check_principal, contract_for, owner_of
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
@@ -129,6 +130,7 @@ def install(
     check = partial(cover_late_tools, server, replies, LateTools(replies))
     server.local_provider.add_transform(ListingCheck(check))
     server.middleware.insert(0, _Outermost(server, replies, check))
+    clean_messages(server._mcp_server, service.cleaner)  # FastMCP has no public way to its low-level server
     server.add_extension(_Negotiation(service))
     if service.offer.retrieve is not None:
         server.add_tool(_tool(Service.retrieve, service, service.offer.retrieve))

@@ -19,7 +19,7 @@ from aerogram.normalize.resource import ResourceResult, normalize_resource_paylo
 from aerogram.normalize.signals import is_signal
 from aerogram.problems import problem_of
 from aerogram.reply import Problem, Reply
-from aerogram.sanitize import Step, sanitize_given, sanitize_text
+from aerogram.sanitize import Cleaner, Step, sanitize_text
 from aerogram.shape.pages import ResumablePage
 
 try:
@@ -115,7 +115,7 @@ def _clean(found: Any, steps: Sequence[Step]) -> Any:
             for one in found.sent.contents
         ]
         told = found.sent.model_copy(update={"contents": sent})
-        return _Read(sanitize_given(told, *steps, clean=("text", "uri")), found.uri)
+        return _Read(Cleaner(steps).clean(told, ("text", "uri")), found.uri)
     if not isinstance(found, Read):
         return found
     contents = [

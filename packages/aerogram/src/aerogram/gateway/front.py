@@ -20,6 +20,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
 import aerogram
+from aerogram._mcp.cleaning import clean_messages
 from aerogram.gateway.process import LARGEST
 from aerogram.gateway.relay import Relay
 from aerogram.gateway.report import Entry, Report
@@ -63,6 +64,7 @@ def make_server(relay: Relay) -> Server[Any]:
     server: Server[Any] = Server(
         "aerogram", version=aerogram.__version__, get_tool_input_schema=relay.tools.input_schema
     )
+    clean_messages(server, relay.tools.service.cleaner)
     server.middleware.append(relay)
     return server
 

@@ -364,7 +364,7 @@ class Relay:
         produce = partial(self._forward, front, method, params) if handler is None else partial(handler, front, params)
         if method not in _GIVEN_OUT:
             return await produce()
-        found: Message = await self.tools.service.give_out(method, self._caller(front), produce, is_clean=True)
+        found: Message = await self.tools.service.give_out(method, self._caller(front), produce, has_clean_texts=False)
         return found
 
     async def _pass_notification(self, front: Front, method: str, params: Params) -> None:
@@ -568,8 +568,6 @@ class Relay:
         """The server's answer to a request, in the era of its client."""
         line, link = await self._open(front)
         result = await self._exchange(front, line, link, method, params)
-        if method != "tools/call":  # whose answers are made clean where they are fitted
-            result = self.tools.cleaner.clean_result(method, result)
         if front.is_modern:
             return to_modern(method, result, link.info)
         return to_legacy(method, result) if link.is_modern else result
@@ -627,8 +625,7 @@ class Relay:
                 return result
             answers = {}
             for key, asked in (result.get("inputRequests") or {}).items():
-                said = self.tools.cleaner.clean_question(asked.get("params"))
-                answers[key] = await front.channel.send_raw_request(asked["method"], said)
+                answers[key] = await front.channel.send_raw_request(asked["method"], asked.get("params"))
             params = {**params, "inputResponses": answers}
             params.pop("requestState", None)
             if "requestState" in result:
@@ -693,7 +690,7 @@ class Relay:
         """The answer of a tool as its client gets it, with a line in the report."""
         caller = self._caller(front)
         with self._report.call(name, is_own=self.tools.is_own(name)) as entry:
-            entry.clean = partial(self.tools.cleaner.clean_result, "tools/call")
+            entry.clean = partial(self.tools.service.cleaner.clean_answer, "tools/call")
             result = await self.tools.call(name, arguments, caller, entry.watch(invoke))
             entry.record_result(result)
         return result
@@ -757,7 +754,6 @@ class Relay:
         try:
             if link.is_modern:
                 result = await link.request("subscriptions/listen", params, listen_id)
-                result = self.tools.cleaner.clean_result("subscriptions/listen", result)
                 return with_meta(result, {_SUBSCRIPTION: front.request_id})
             return await self._listen_to_legacy(front, line, link, listen_id)
         finally:
@@ -856,7 +852,6 @@ class Relay:
     async def on_question(self, link: Link, method: str, params: Params) -> Message:
         """Ask the client what the server wants to know."""
         line = self._by_link.get(link) or Line(None)
-        params = self.tools.cleaner.clean_question(params)
         if self._shares and not link.client.can_be_asked:  # several clients have this link, and none has offered
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked", method)
         if is_modern(link.client.version):
@@ -875,7 +870,6 @@ class Relay:
         line = self._by_link.get(link)
         if line is None or not _is_news(method):
             return
-        params = self.tools.cleaner.clean_news(method, params)
         told = dict(params or {})
         meta = told.get("_meta")
         subscription = meta.get(_SUBSCRIPTION) if isinstance(meta, dict) else None

@@ -23,7 +23,6 @@ from aerogram.answer import Call
 from aerogram.contract import Contract
 from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.errors import ReplyError
-from aerogram.gateway.cleaner import Cleaner
 from aerogram.gateway.eras import is_complete, read_schema
 from aerogram.gateway.process import UNREAD
 from aerogram.normalize.result import ToolResult
@@ -71,7 +70,6 @@ class Tools:
         """Whether the server has listed all of them, so that the name of ours is settled."""
         self._is_listing = False
         self.service = Service(contract)
-        self.cleaner = Cleaner(contract.sanitizers)
         self._retrieve = self._own_tool()
 
     @property
@@ -165,10 +163,11 @@ class Tools:
 
     def tell_error(self, error: MCPError) -> MCPError:
         """An error of the protocol as the client hears it: clean, and of a sensible length where replies have one."""
-        clean = self.cleaner.clean_error(error)
-        if self.contract.budget is None or len(clean.error.message) <= LONGEST_MESSAGE:
-            return clean
-        return MCPError(clean.error.code, clip(clean.error.message, LONGEST_MESSAGE), clean.error.data)
+        self.service.cleaner.clean_failure(error)
+        told = error.error
+        if self.contract.budget is None or len(told.message) <= LONGEST_MESSAGE:
+            return error
+        return MCPError(told.code, clip(told.message, LONGEST_MESSAGE), told.data)
 
     async def call(self, name: str, arguments: Mapping[str, Any], caller: Caller, invoke: Invoke) -> Message:
         """The answer to a call; `invoke` gets the server's own."""
@@ -186,10 +185,10 @@ class Tools:
 
         def read(result: Message) -> Any:
             if not is_complete(result):
-                return _Unfinished(self.cleaner.clean_result("tools/call", result))
+                return _Unfinished(result)
             if "structuredContent" in result and "content" not in result:
                 result = {"content": [], **result}  # as the protocol has it
-            result = self.cleaner.clean_besides(result)
+            result = self.service.cleaner.clean_besides(result)
             held.update(result)
             return self._outcome(result, profile)
 

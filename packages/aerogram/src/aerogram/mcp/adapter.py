@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
+from aerogram._mcp.cleaning import clean_messages
 from aerogram._mcp.defaults import check_principal, contract_for, owner_of
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
@@ -129,6 +130,7 @@ def _install_on_managers(
     server._tool_manager = _Tools(server._tool_manager, service, who, normalize)
     steps = service.contract.sanitizers
     server._resource_manager = _Resources(server._resource_manager, steps)  # type: ignore[assignment]
+    clean_messages(server, service.cleaner)
     server.middleware.append(_Readings(service, who))
     server._apply_extension(_Negotiation(service))
     hints = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)

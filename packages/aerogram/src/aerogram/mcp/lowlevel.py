@@ -27,6 +27,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from aerogram._mcp.cleaning import clean_messages
 from aerogram._mcp.faults import Masked
 from aerogram._mcp.listing import Profile
 from aerogram._mcp.negotiation import EXTENSION
@@ -57,6 +58,7 @@ def install_on_handlers(server: Server[Any], service: Service, principal: Princi
     handlers = _Handlers(server, service, principal, negotiate)
     for method, (params, handler) in handlers.by_method().items():
         server.add_request_handler(method, params, handler)
+    clean_messages(server, service.cleaner)
     server.extensions[EXTENSION] = service.settings()
     if server.get_tool_input_schema is not None:
         server.get_tool_input_schema = partial(handlers.find_inputs, server.get_tool_input_schema)
