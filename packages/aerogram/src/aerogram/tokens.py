@@ -27,6 +27,7 @@ __all__ = [
     "Estimate",
     "Vocabulary",
     "best_counter",
+    "counts_wire",
     "find_counter",
     "split_by_client",
 ]
@@ -67,6 +68,11 @@ class Counter(Protocol):
     def count(self, text: str) -> int:
         """The size of the text in the counter's unit."""
         ...
+
+
+def counts_wire(counter: Counter) -> bool:
+    """Whether a counter counts what is sent: then a result is all of its JSON, and not the texts that are read."""
+    return counter.unit == "bytes"
 
 
 @lru_cache(maxsize=8)
@@ -263,6 +269,11 @@ class Budget:
             )
         room = self.limit * 1000 // round(1000 * (1 + self.counter.margin))
         object.__setattr__(self, "room", max(1, room))
+
+    @property
+    def is_of_wire(self) -> bool:
+        """Whether what is sent is limited and not what is read: all of a result counts then, with its pictures."""
+        return counts_wire(self.counter)
 
     def holds(self, text: str) -> bool:
         """Whether the text fits."""

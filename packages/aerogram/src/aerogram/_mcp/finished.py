@@ -41,7 +41,7 @@ class Told(NamedTuple):
 def fits_as_made(call: Call, result: ToolResult) -> bool:
     """Whether a finished result can be sent as it is: nobody has asked for a part of it, and it fits."""
     budget = call.budget
-    if is_shaped(call) or budget is None or (result.size <= budget.room and budget.counter.unit != "bytes"):
+    if is_shaped(call) or budget is None or (result.size <= budget.room and not budget.is_of_wire):
         return not is_shaped(call)
     if result.size > budget.room * LONGEST_TOKEN * 2:  # in either channel
         return False

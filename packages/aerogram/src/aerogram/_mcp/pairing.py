@@ -108,7 +108,7 @@ async def fit_content(
         shown, leftovers = fit_blocks(content, room, scale, keeping)
         found = FittedContent(shown, _names(content, leftovers, is_data=is_data) if keeping.is_kept else {})
         result = found.add_to(dict(sent), behind)
-        over = _weigh(result, call) - budget.room if scale.counts_media and found.hashes else 0
+        over = _weigh(result, call) - budget.room if budget.is_of_wire and found.hashes else 0
         if over > 0 and room > 0:  # what names the rest takes room as well
             room = max(room - over, 0)
         elif not leftovers or archive is None or await archive_leftovers(call, archive, leftovers):
@@ -129,18 +129,14 @@ def _weigh(result: Mapping[str, Any], call: Call, *, is_beside: bool = False) ->
     if budget is None:
         return 0
     scale, structured = Scale(budget.counter), result.get("structuredContent")
-    counted: str = "both" if scale.counts_media else call.sizer(budget).counted  # as for a reply that is made here
-    frame, text = _frame_of(result, call, scale), scale.weigh(result["content"])
+    counted: str = "both" if budget.is_of_wire else call.sizer(budget).counted  # as for a reply that is made here
+    frame = frame_bytes(call.stamp, result.get("_meta") or {}) if budget.is_of_wire else 0
+    text = scale.weigh(result["content"])
     is_too_large = text > budget.room and counted != "structured"  # by its text alone
     if structured is None or counted == "text" or (is_beside and counted != "both") or is_too_large:
         return frame + text
     body = budget.counter.count(dumps(structured).decode())
     return frame + {"both": text + body, "structured": body}.get(counted, max(text, body))
-
-
-def _frame_of(result: Mapping[str, Any], call: Call, scale: Scale) -> int:
-    """What stands around a result, where the wire itself is limited."""
-    return frame_bytes(call.stamp, result.get("_meta") or {}) if scale.counts_media else 0
 
 
 async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:

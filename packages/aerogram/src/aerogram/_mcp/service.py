@@ -500,21 +500,24 @@ class Service:
             if opened is None or opened.fidelity is not None:  # what was cut already is whole nowhere but there
                 return await self._pass_on(call, profile, result, own=own)
         has_envelope = is_envelope or self._lists_envelope(call, profile)
-        wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
-        told = tell_result(call, wire, is_boxed=profile.is_boxed) if has_envelope and not is_content else None
-        if told is None and call.cursor is not None:
-            return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
-        if not has_envelope and not is_content:
+        if not has_envelope and not is_content and call.cursor is None:
             return await self._send_result(
                 self._without_envelope(call, profile), profile, result, own=own, is_content=False
             )
+        wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
+        told = tell_result(call, wire, is_boxed=profile.is_boxed) if has_envelope and not is_content else None
         if told is None:
-            return await self._pass_on(call, profile, result, is_fitted=True)
+            return await self._send_blocks(call, profile, result)
         said = told.draft.reply
         if opened is not None:
             said = opened.replace(extra={**(opened.extra or {}), **(said.extra or {})} or None)
-        sent = await self._send(_with_wire_meta(call, wire), profile, ReplyDraft(said))
-        return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
+        return _join_meta(wire, await self._send(_with_wire_meta(call, wire), profile, ReplyDraft(said)))
+
+    async def _send_blocks(self, call: Call, profile: Profile, result: ToolResult) -> Any:
+        """A finished result that does not fit and has no data to be fitted: its blocks, which have no further page."""
+        if call.cursor is not None:
+            return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
+        return await self._pass_on(call, profile, result, is_fitted=True)
 
     async def _send(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -574,12 +577,10 @@ class Service:
             return _with_meta(sent, meta_of(Reply(None, notices=notices), call.contract.speaker)) if notices else sent
         wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
         told = tell_result(call, wire, is_boxed=profile.is_boxed)
-        if told is None and call.cursor is not None:
-            return await self._send(call, profile, await normalize(call, refuse_cursor("no rows")))
         if told is None:
-            return await self._pass_on(call, profile, result, is_fitted=True)
-        sent = in_blocks(await self._send(_with_wire_meta(told.call, wire), profile, told.draft), wire["content"])
-        return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
+            return await self._send_blocks(call, profile, result)
+        sent = await self._send(_with_wire_meta(told.call, wire), profile, told.draft)
+        return _join_meta(wire, in_blocks(sent, wire["content"]))
 
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
@@ -591,12 +592,12 @@ class Service:
             problem = _show_call(problem, call, profile, wrong)
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
-        meta = {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}
+        sent = _join_meta(wire, sent)
         if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
-            return {**sent, "_meta": meta}
+            return sent
         besides = sent["content"][0]["text"].removeprefix(problem.message).lstrip("\n")
         content = [*wire["content"], note_block(besides)]
-        return await fit_failure({**wire, "content": content, "isError": True, "_meta": meta}, call)
+        return await fit_failure({**wire, "content": content, "isError": True, "_meta": sent["_meta"]}, call)
 
     def _write(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
@@ -811,17 +812,23 @@ def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection
 
 def _fits_as_spelled(own: dict[str, Any], data: Any, call: Call) -> bool:
     """Whether data fits as its framework spells it: it was measured as we write it, and that has no lines."""
-    if call.budget is None or (isinstance(data, str) and call.budget.counter.unit != "bytes"):
+    budget = call.budget
+    if budget is None or (isinstance(data, str) and not budget.is_of_wire):
         return True
     content = own["content"] if isinstance(own["content"], list) else ()  # of a server that nobody can change, anything
     texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in content]
     blocks = [{"type": "text", "text": text} for text in texts if isinstance(text, str)]
-    is_compact = call.budget.counter.unit != "bytes" and not any("\n" in block["text"] for block in blocks)
+    is_compact = not budget.is_of_wire and not any("\n" in block["text"] for block in blocks)
     return is_compact or is_within({**own, "content": blocks}, call)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
     return {**sent, "_meta": {**(sent.get("_meta") or {}), **meta}}
+
+
+def _join_meta(wire: Mapping[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+    """A result with what a finished one says in `_meta` as well, of which ours counts."""
+    return {**sent, "_meta": {**(wire.get("_meta") or {}), **(sent.get("_meta") or {})}}
 
 
 def _with_wire_meta(call: Call, wire: Mapping[str, Any]) -> Call:

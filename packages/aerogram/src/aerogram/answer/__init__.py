@@ -911,7 +911,7 @@ def count(call: Call, draft: ReplyDraft) -> ReplyDraft:
 async def fit_media(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """A finished reply with its pictures and sounds; where bytes count, what does not fit is a link instead."""
     budget, archive = call.budget, call.contract.archive
-    if not draft.media or archive is None or budget is None or budget.counter.unit != "bytes":
+    if not draft.media or archive is None or budget is None or not budget.is_of_wire:
         return draft
     room = max(budget.room - call.sizer(budget)(draft.reply), 0)
     shown, leftovers = refer_media(list(draft.media), room)

@@ -42,7 +42,7 @@ from aerogram.problems import MOST_FAULTS
 from aerogram.reply import LEFT_OUT, WAY_ON, Action, Fidelity, Page, Problem, Reply, is_generated_id
 from aerogram.reply.identity import shown_names
 from aerogram.reply.shown import count_last, say_page
-from aerogram.tokens import Counter, best_counter
+from aerogram.tokens import Counter, best_counter, counts_wire
 
 __all__ = [
     "ACCOUNT",
@@ -502,13 +502,13 @@ class Sizer:
 
     def _beside(self, reply: Reply[Any], spoken: Dialect) -> int:
         """What a reply says besides its channels, where the wire is limited."""
-        if self.counter.unit != "bytes" or self.stamp is None:
+        if self.stamp is None or not counts_wire(self.counter):
             return 0
         return frame_bytes(self.stamp, meta_of(reply, spoken)) - FRAME_BYTES
 
     def of(self, channels: Channels) -> int:
         """The size of rendered channels."""
-        if self.counter.unit == "bytes":
+        if counts_wire(self.counter):
             return self.counter.count(_wire_text(channels)) + FRAME_BYTES
         text = self.counter.count(channels.text)
         if self.counted == "text" or channels.structured is None:
@@ -522,7 +522,7 @@ class Sizer:
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
         weight = 1.0 if self.payload is None else self.payload.weight
-        if self.counted != "both" and self.counter.unit != "bytes":
+        if self.counted != "both" and not counts_wire(self.counter):
             return self.counter.count(text) * weight if weight != 1 else self.counter.count(text)
         if self.payload is not None:
             return self.counter.count(text) * weight * _SHARES["mirror" if self.payload.has_schema else "text"]

@@ -177,21 +177,31 @@ def _split_account(tool: PlainToolResult) -> tuple[PlainToolResult, Account | No
     """
     if tool.failed or _is_whole(tool.meta):
         return tool, None
-    held, found, texts = tool.structured, None, tool.texts
-    boxed = next(iter(held.values()), None) if isinstance(held, dict) and len(held) == 1 else None
-    text, told = split_account(texts[-1] if texts else boxed if isinstance(boxed, str) else "")
-    told = told if told is not None and _confirms(tool.meta, told.note) else None
-    if texts and told is not None:
-        texts = (*texts[:-1], text)
-    if isinstance(held, dict) and _is_account(held.get(ACCOUNT)):
-        found = Account(held[ACCOUNT]["note"], held[ACCOUNT].get("left_out"))
-        if not _confirms(tool.meta, found.note) or (told is not None and told.note != found.note):
-            found = None
-        else:
-            held = {name: value for name, value in held.items() if name != ACCOUNT}
-    elif isinstance(boxed, str) and told is not None and split_account(boxed)[1] == told:
-        held = dict.fromkeys(tool.structured, split_account(boxed)[0])  # a text says itself what it lacks
-    return replace(tool, structured=held, texts=texts), found or told
+    text, told = split_account(tool.texts[-1] if tool.texts else _boxed_text(tool.structured))
+    if told is not None and not _confirms(tool.meta, told.note):
+        told = None
+    if tool.texts and told is not None:
+        tool = replace(tool, texts=(*tool.texts[:-1], text))
+    member: Any = tool.structured.get(ACCOUNT) if isinstance(tool.structured, dict) else None
+    if not _is_account(member):
+        return replace(tool, structured=_without_lines(tool.structured, told)), told
+    found = Account(member["note"], member.get("left_out"))
+    if not _confirms(tool.meta, found.note) or (told is not None and told.note != found.note):
+        return tool, told
+    data = {name: value for name, value in tool.structured.items() if name != ACCOUNT}
+    return replace(tool, structured=data), found
+
+
+def _boxed_text(structured: Any) -> str:
+    """The text that structured content has in a box; empty where it has none."""
+    boxed = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else None
+    return boxed if isinstance(boxed, str) else ""
+
+
+def _without_lines(structured: Any, told: Account | None) -> Any:
+    """Structured content whose text says itself what it lacks, without these lines."""
+    text, account = split_account(_boxed_text(structured))
+    return dict.fromkeys(structured, text) if account is not None and account == told else structured
 
 
 def _is_account(member: Any) -> bool:

@@ -22,7 +22,7 @@ from aerogram.reply.shown import add_call, say_shown
 from aerogram.shape.fit import Leftover
 from aerogram.shape.media import note_block, refer_media
 from aerogram.shape.text import whole_characters
-from aerogram.tokens import Counter
+from aerogram.tokens import Counter, counts_wire
 
 __all__ = ["CUT", "WHOLE", "FittedBlocks", "Keeping", "Scale", "fit_blocks"]
 
@@ -60,7 +60,7 @@ class Scale:
     @property
     def counts_media(self) -> bool:
         """Whether the wire itself is limited."""
-        return self.counter.unit == "bytes"
+        return counts_wire(self.counter)
 
     def of_text(self, text: str) -> int:
         """The size of a text; where bytes count, as JSON writes it."""
