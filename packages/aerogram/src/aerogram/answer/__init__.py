@@ -56,7 +56,7 @@ from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import is_signal
-from aerogram.normalize.stream import settle
+from aerogram.normalize.stream import drain, is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.problems import LOOK_FIRST, problem_of
@@ -454,7 +454,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         if isinstance(outcome, BaseException):
             return _normalize_reply(call, _failure(call, outcome))
         if isinstance(outcome, ResumablePage):
-            draft = _normalize_reply(call, outcome.reply)
+            draft = _normalize_reply(call, await _settle_data(call, outcome.reply))
             return draft._replace(
                 resume=outcome.resume,
                 ahead=outcome.ahead,
@@ -468,13 +468,21 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
             return _normalize_data(call, outcome)
         said = said or _open_envelope(call, outcome)
         if said is not None:
-            return _normalize_reply(call, said)
+            return _normalize_reply(call, await _settle_data(call, said))
         draft = _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
         # an object of one's own may turn out to be an envelope
         said = None if kind is dict else _open_envelope(call, draft.reply.data)
         return draft if said is None else _normalize_reply(call, said)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return ReplyDraft(_failure_after(call, error))
+
+
+async def _settle_data(call: Call, said: Reply[Any]) -> Reply[Any]:
+    """A reply whose data is all there: awaited, and read where it can be read only once."""
+    if is_here(said.data):
+        return said
+    data = await settle(said.data, call.contract.forms)
+    return said.replace(data=data if is_here(data) else drain(data, call.contract.forms))
 
 
 def _open_envelope(call: Call, value: Any) -> Reply[Any] | None:
