@@ -34,6 +34,7 @@ list of blocks; blocks and data; block in data; pair with a model; ToolResult
 """What the frameworks know by its `str` only."""
 _OURS = {name.strip() for name in SHOWN_BY_STR.replace("\n", " ").split(";")} | {
     "iterator in data",  # it can be read once, and the frameworks come second
+    "dict, keys collide",  # the frameworks send one of two values whose keys are spelled alike
     "exception",  # a failure, as if it were raised
     "exception group",
     "dict that is a result",  # the one form of the document that both frameworks would show as JSON

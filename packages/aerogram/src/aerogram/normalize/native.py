@@ -63,7 +63,8 @@ def _is_known(value: Any, data: Any) -> bool:
     """Whether pydantic has a form for a value and all that is in it, which can be sent."""
     try:
         pydantic_core.to_json(value)
-        return not _is_emptied(pydantic_core.to_jsonable_python(value), data)
+        own = pydantic_core.to_jsonable_python(value)
+        return not (_is_emptied(own, data) or _lacks_keys(own, value))
     except Exception:  # noqa: BLE001 - an unknown type, half a surrogate pair, or a value whose own methods raise
         return False
 
@@ -75,7 +76,14 @@ def _is_emptied(own: Any, data: Any) -> bool:
     return any(map(_is_emptied, _parts(own), _parts(data)))
 
 
+def _lacks_keys(own: Any, value: Any) -> bool:
+    """Whether two keys of a value are spelled alike by the framework, which then has one of the two."""
+    if isinstance(value, dict) and len(own) < len(value):
+        return True
+    return any(map(_lacks_keys, _parts(own), _parts(value)))
+
+
 def _parts(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list) else ()
+    return value if isinstance(value, (list, tuple)) else ()
