@@ -1,6 +1,7 @@
 """What only FastMCP has: its errors, transforms, mounted servers and access tokens."""
 
 import asyncio
+import json
 import socket
 import threading
 
@@ -21,6 +22,8 @@ from fastmcp.utilities.types import Image
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
+from aerogram import Reply, read
+from aerogram.archive import Archive
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.normalize import Block
@@ -37,6 +40,18 @@ def serving(handler, **settings):
     server.tool(handler, name="tool", **settings.pop("tool", {}))
     install(server, **{"dialect": "response-v2", **settings})
     return server
+
+
+ROWS = [{"id": 1}, {"id": 2}]
+
+
+async def later():
+    return ROWS
+
+
+async def one_by_one():
+    for row in ROWS:
+        yield row
 
 
 class Record(BaseModel):
@@ -244,3 +259,36 @@ async def test_the_principal_is_who_the_access_token_was_issued_to(guarded, mode
         assert stolen.structured_content["data"]["error_code"] == "NOT_FOUND"
         with pytest.raises(MCPError):
             await bob.read_resource(f"aerogram://archive/{digest}")
+
+
+@pytest.mark.parametrize("name", ["bare", "response-v2"])
+@pytest.mark.parametrize("make", [lambda: (n for n in ROWS), lambda: iter(ROWS), later, one_by_one])
+async def test_data_of_a_reply_that_can_be_read_only_once_is_sent(name, make):
+    """A generator, an iterator, a coroutine or an asynchronous generator: its rows arrive, and none is lost."""
+    answered = await asked(serving(lambda: Reply.ok(make()), dialect=name), "tool")
+    sent = json.loads(answered.content[0].text)
+    assert not answered.is_error and (sent if name == "bare" else read(sent).data) == ROWS
+
+
+async def test_values_whose_keys_are_spelled_alike_are_both_sent_where_word_of_it_is():
+    answered = await asked(serving(lambda: {1: "a", "1": "b"}, dialect="bare"), "tool")
+    assert json.loads(answered.content[0].text) == answered.structured_content == {"1": "a", "1 (str)": "b"}
+    assert "the second is '1 (str)' here" in answered.meta["dev.aerogram/notices"][0]["message"]
+
+
+@pytest.mark.parametrize("given", [{}, {"page_size": 2}, {"offset": 5}, {"as_text": True}, {"path": "/0/text"}])
+async def test_a_retrieval_in_too_few_tokens_says_how_many_it_takes(given):
+    """However few they are: the refusal names a number, and that number is enough."""
+    rows = [{"id": n, "text": f"text {n} " * 40} for n in range(20)]
+    server = serving(lambda: rows, dialect="bare", budget=600, archive=Archive.in_memory())
+    async with Client(server) as client:
+        digits = read(await client.call_tool("tool", {})).fidelity.archive_hashes["data"]
+        for few in (1, 10, 30, 60, 80):
+            call = {"hash": digits, **given, "max_tokens": few}
+            refused = await client.call_tool("retrieve", call, raise_on_error=False)
+            if refused.is_error:
+                problem = read(refused).problem
+                assert problem.code == "TOKEN_LIMIT_EXCEEDED"
+                enough = int(problem.remediation.rpartition(" ")[2])
+                served = await client.call_tool("retrieve", call | {"max_tokens": enough})
+                assert not served.is_error

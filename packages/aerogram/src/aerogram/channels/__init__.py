@@ -395,11 +395,12 @@ def _way_on(page: Page, data: Any, *, is_counted: bool) -> str:
     if known is None:
         words = "" if is_counted else f"{say_page(0, len(_items(data)), page.total)}; "
         return f"{words}next: cursor='{page.cursor}'"
-    call, offset = known
-    reached = offset + len(data)
+    (call, offset), is_text = known, isinstance(data, str)
+    count = len(data if is_text else _items(data))
+    reached = offset + count
     last = 0 if offset or page.total is None else count_last(reached, page.total)
     end = f"; end: offset=-{last}" if last else ""
-    words = say_page(offset, len(data), page.total, "characters" if isinstance(data, str) else "")
+    words = say_page(offset, count, page.total, "characters" if is_text else "")
     return f"{words}; more: {call}, offset={reached}){end}"
 
 
