@@ -31,7 +31,8 @@ _LINE_BEFORE: Final = re.compile(
 )
 _JOINT: Final = (
     r"(?P<name>[\w.\-]{0,40}+)(?:\\{0,7}[\"'`]|\]){0,2}+(?P<joint>[ \t]{0,4}+"
-    r"(?::[ \t]?[a-z][\w.|\[\]]{0,30}[ \t]{1,2}=(?=[ \t])|=>|:=|={1,3}|[:\uff1a\uff1d]|>)[ \t]{0,4}+|[ ](?:is|was)[ ])"
+    r"(?::[ \t]?[a-z][\w.|\[\]]{0,30}[ \t]{1,2}=(?=[ \t])|[=-]>|:=|={1,3}|[:\uff1a\uff1d]|>)[ \t]{0,4}+"
+    r"|[ ](?:is|was)[ ])"
 )
 """The rest of a name, and what joins it to a value."""
 _FLAG: Final = r"(?P<name>[\w.\-]{0,40}+)(?P<joint>[ ](?=\S))"
@@ -41,9 +42,11 @@ _BARE: Final = rf"(?={_PLAIN}|{_GOES_ON}){_PLAIN}{{0,128}}+(?:{_GOES_ON}{_PLAIN}
 """As much of a value without quotes as tells whether it is a secret."""
 _VALUE: Final = re.compile(
     rf"(?i:(?:bearer|basic|digest|token|apikey|negotiate)[ ]{{1,4}}+)?+"
-    rf"(?:(?P<open>\\{{0,7}}[\"'`])|(?P<bare>{_BARE}))"
+    rf"(?:(?P<open>\"{{3}}|'{{3}}|\\{{0,7}}[\"'`])|(?P<bare>{_BARE}))"
 )
 _REST: Final = re.compile(rf"(?:{_PLAIN}++|{_GOES_ON})*+")
+_LONG_QUOTES: Final = ('"""', "'''")
+"""Between two of these a text may have several lines."""
 _TO_LINE_END: Final = re.compile(r"[^\r\n\"]*+")
 _PAIR: Final = re.compile(r"[\w.\-]{1,80}=[^\s;<$]++(?<!…)")
 _END_OF_SENTENCE: Final = ".,;:!?)]}"
@@ -160,7 +163,8 @@ class AssignmentFinder:
         end = text.find(mark, start)
         while end > start and mark[0] != "\\" and text[end - 1] == "\\":
             end = text.find(mark, end + 1)
-        if end < 0 or "\n" in text[start:end]:  # it was cut off, or this was the end of another text
+        is_one_line = mark not in _LONG_QUOTES
+        if end < 0 or (is_one_line and "\n" in text[start:end]):  # cut off, or this was the end of another text
             rest = _REST.match(text, start)
             end = rest.end() if rest is not None else start
         said = text[start : min(end, start + _LONGEST_LOOK)]

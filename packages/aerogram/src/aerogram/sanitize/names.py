@@ -51,9 +51,19 @@ SECRET_NAMES: Final = (
     "csrf_token",
     "client_secret",
     "connection_string",
+    "passwort",
+    "kennwort",
+    "wachtwoord",
+    "mot_de_passe",
+    "contraseña",
+    "contrasena",
+    "пароль",
+    "密码",
+    "パスワード",
+    "비밀번호",
 )
 """What is never sent, at the end of a name."""
-SHORT_NAMES: Final = frozenset({"pwd", "pswd", "pw", "cred"})
+SHORT_NAMES: Final = frozenset({"pwd", "pswd", "pw", "cred", "senha"})
 """What is never sent where it is a word of its own."""
 DOUBTFUL_NAMES: Final = ("pass", "pwd", "pin", "otp", "cvv", "jwt", "token", "auth", "session", "signature", "private")
 """What a caller's own input is not repeated for, although data may well be called so."""

@@ -155,9 +155,9 @@ def _columns_above(rows: Sequence[Any], may_be_secret: MayBeSecret) -> Sequence[
     header = rows[0] if rows else None
     if not isinstance(header, (list, tuple)) or not _are_names(header) or not are_rows(rows[1:], len(header)):
         return ()
-    # of pairs, the first is the name of the second
-    chosen = header[1:] if len(header) == FEWEST else header
-    return header if any(map(may_be_secret, chosen)) else ()
+    if len(header) == FEWEST and may_be_secret(header[0]):
+        return ()  # of pairs, the first is the name of the second
+    return header if any(map(may_be_secret, header)) else ()
 
 
 def _columns_beside(members: Mapping[str, Any], may_be_secret: MayBeSecret) -> Sequence[str]:
