@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 from aerogram._http.application import find_holder, put_inside
 from aerogram._http.exchange import EXCHANGE, Exchange
 from aerogram._http.negotiation import JSON, Versions
-from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of
+from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of, source_of
 from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import try_read
@@ -158,6 +158,7 @@ def _api_entry(context: RouteContext, versions: Versions, prefix: str) -> RouteE
         own=dict(_query_parameters(context.dependant)),
         reads=_headers_read(context.dependant),
         depends=tuple(one.name for one in context.dependant.dependencies if one.name),
+        source=source_of(context.endpoint),
     )
     return RouteEntry(terms, pattern, methods, (context.original_route,), functools.partial(_hook, context, given))
 

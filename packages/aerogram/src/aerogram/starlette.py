@@ -20,7 +20,16 @@ from aerogram._http.cleaning import SanitizingMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
 from aerogram._http.negotiation import Schedule, Versions
 from aerogram._http.responses import Fields, announce_json, find
-from aerogram._http.routes import CONTENT, RouteEntry, RouteTable, RouteTerms, control_names, shapes, shapes_of
+from aerogram._http.routes import (
+    CONTENT,
+    RouteEntry,
+    RouteTable,
+    RouteTerms,
+    control_names,
+    shapes,
+    shapes_of,
+    source_of,
+)
 from aerogram._http.service import HttpService, Principal
 from aerogram.content.jsontext import loads
 from aerogram.contract import Contract, insist_on
@@ -29,6 +38,7 @@ from aerogram.documents.standard_v2 import from_health, from_offset_page
 from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
 from aerogram.normalize.signals import contain
 from aerogram.reply import ResumablePage
+from aerogram.state import owner_of
 
 try:
     from starlette.applications import Starlette
@@ -142,7 +152,8 @@ def surround(
     def build_inside_the_layer() -> App:
         contract.prepare()
         has_limits = contract.limits is not None
-        service = HttpService(contract, versions, principal, Response, _refuses)
+        owned = contract.owned_by(owner_of(getattr(app, "title", "")))
+        service = HttpService(owned, versions, principal, Response, _refuses)
         directory = RouteTable(entries(app.routes, versions, ""))
         for entry in directory.entries:
             installed.usage.expect(entry.terms.path)
@@ -289,7 +300,8 @@ def entry_of(route: Route, versions: Versions, prefix: str) -> RouteEntry:
     pattern, path, _ = compile_path(prefix + route.path)
     is_migrated = versions.migrates(path, route.methods or ())
     own = shapes_of(route.endpoint)
-    terms = RouteTerms.of(path, route.name, own, migrated=is_migrated, controls=versions.controls)
+    told: dict[str, Any] = {"migrated": is_migrated, "controls": versions.controls}
+    terms = RouteTerms.of(path, route.name, own, **told, source=source_of(route.endpoint))
     terms = terms if _is_handler(route.endpoint) else replace(terms, is_foreign=True)
     return RouteEntry(terms, pattern, route.methods, (route,), functools.partial(_hook, route, is_migrated=is_migrated))
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["can_write", "expand_home", "file_lock", "own_directory", "private_directory", "state_directory"]
+__all__ = [
+    "can_write",
+    "expand_home",
+    "file_lock",
+    "own_directory",
+    "owner_of",
+    "private_directory",
+    "state_directory",
+]
 
 try:
     import fcntl
@@ -35,6 +44,11 @@ def state_directory() -> Path:
     chosen = os.environ.get("AEROGRAM_STATE")
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return private_directory(Path(chosen) if chosen else Path(home) / "aerogram")
+
+
+def owner_of(name: str) -> str:
+    """Who keeps what: a program, and the server in it that has this name."""
+    return f"{Path(sys.argv[0]).absolute()} {name}"
 
 
 def own_directory(kind: str, owner: str) -> Path:

@@ -88,7 +88,9 @@ class SharedParts:
         seconds = self._settings.cache
         if not seconds:
             return None
-        kept: dict[str, Any] = {"fresh_for": seconds, "clock": self.clock}
+        where = self._settings.where  # answers are of one index
+        index = where if isinstance(where, str) else str(where.absolute())
+        kept: dict[str, Any] = {"fresh_for": seconds, "clock": self.clock, "owner": index}
         return Cache.in_memory(**kept) if self.redis is None else Cache.in_redis(self.redis, **kept)
 
 

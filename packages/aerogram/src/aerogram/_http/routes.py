@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +28,7 @@ __all__ = [
     "path_below",
     "shapes",
     "shapes_of",
+    "source_of",
 ]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -117,6 +121,8 @@ class RouteTerms:
     """Whether it is a page of the application's documentation, which is nobody's data."""
     is_foreign: bool = False
     """Whether an application of its own answers here, in its own words."""
+    source: str = ""
+    """Where its handler is written, which tells it from one of the same name in another application."""
     is_hosted: bool = False
     """Whether it is found by the host of a request too: another host may have another handler at the same path."""
 
@@ -132,6 +138,7 @@ class RouteTerms:
         own: Mapping[str, Any] = MappingProxyType({}),
         reads: Iterable[str] = (),
         depends: tuple[str, ...] = (),
+        source: str = "",
     ) -> RouteTerms:
         """The terms of a route; `own` are the parameters that its handler reads itself, with their schemas."""
         switched = controls if shapes.controls is None else shapes.controls
@@ -140,7 +147,16 @@ class RouteTerms:
         if "cursor" in own:  # which a cursor of ours would come to
             offered -= {"page_size"}
         known = {**{name: {} for name in sorted(offered)}, **own}
-        return cls(path, operation, migrated, shapes, offered, known, read, depends)
+        return cls(path, operation, migrated, shapes, offered, known, read, depends, source=source)
+
+
+def source_of(handler: Any) -> str:
+    """Where a handler is written: in which file, and its name there."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    function = inspect.unwrap(handler)
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    return f"{getattr(module, '__file__', None)} {getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
 class RouteEntry(NamedTuple):

@@ -179,7 +179,7 @@ class HttpService:
             return None
         call = self._call(self._contract, exchange)
         apart = caller_key(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
-        return None if apart is None else replace(call, apart=f"{apart} {_address_of(exchange)}")
+        return None if apart is None else replace(call, apart=f"{apart} {_address_of(exchange)} {terms.source}")
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from aerogram.archive import Archive
@@ -17,7 +15,7 @@ from aerogram.cursor import CursorKeys, Cursors
 from aerogram.errors import InvalidReply, MissingExtra, nearest
 from aerogram.state import own_directory
 
-__all__ = ["check_principal", "contract_for", "owner_of"]
+__all__ = ["check_principal", "contract_for"]
 
 Principal = Callable[[], str | None]
 log = logging.getLogger("aerogram")
@@ -46,7 +44,8 @@ def _call_principal(principal: Principal) -> str | None:
 def contract_for(given: Contract | None, settings: Mapping[str, Any], owner: str) -> Contract:
     """The contract that `install` was given, or one that it makes from settings; not both.
 
-    Where neither names a dialect, tools keep their results: it is `bare`. What is kept in files is the owner's alone.
+    Where neither names a dialect, tools keep their results: it is `bare`. What is kept by default is the owner's alone,
+    and so are cached answers.
     """
     unknown = [name for name in settings if name not in _SETTINGS]
     if unknown:
@@ -57,7 +56,7 @@ def contract_for(given: Contract | None, settings: Mapping[str, Any], owner: str
         raise InvalidReply(f"a contract is given, so {', '.join(settings)} belongs into it")
     if given is not None and not isinstance(given, Contract):
         raise InvalidReply(f"contract is a Contract, not {type(given).__name__}")
-    made = given or _default_contract(settings, owner)
+    made = (given or _default_contract(settings, owner)).owned_by(owner)
     return replace(made, dialect="bare") if made.dialect is None else made
 
 
@@ -79,11 +78,6 @@ def _default_contract(settings: Mapping[str, Any], owner: str) -> Contract:
         if kept["archive"] is None:  # then what does not fit is lost, and replies say so
             kept["retrieve"] = None
     return Contract(**{**kept, **settings})
-
-
-def owner_of(name: str) -> str:
-    """Who keeps what: a program, and the server in it that has this name."""
-    return f"{Path(sys.argv[0]).absolute()} {name}"
 
 
 def _default_archive(owner: str) -> Archive | None:

@@ -112,6 +112,10 @@ class Contract:
                     told = one.limit if isinstance(one, Budget) else one
                     raise InvalidReply(f"{name} is {told}, too small for {speaker.name}: give it {least} or more")
 
+    def owned_by(self, owner: str) -> Contract:
+        """The contract as one server has it: a cache that nobody owns gives its answers to no other server."""
+        return self if self.cache is None else replace(self, cache=self.cache.owned_by(owner))
+
     @cached_property
     def only_completes(self) -> bool:
         """Whether a reply stays as it is, but for what its dialect requires, unless its caller asks for more."""

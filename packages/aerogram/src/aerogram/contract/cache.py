@@ -17,6 +17,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -71,7 +72,8 @@ class _PendingAnswer:
 class Cache:
     """Keeps answers for `fresh_for` seconds, and for `stale_for` more in case of need.
 
-    `realm` names what the answers of now belong to: those of another realm are not given.
+    `owner` names the server whose answers these are; a server that is given a cache without one puts its own name.
+    `realm` names what the answers of now belong to: those of another owner or realm are not given.
     """
 
     def __init__(
@@ -83,9 +85,11 @@ class Cache:
         slow_after: float = 1.0,
         largest: int = MEGABYTE,
         clock: Callable[[], float] = time.time,
+        owner: str = "",
         realm: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
         self._store = store
+        self.owner = owner
         self.realm = realm
         self._fresh_for = fresh_for
         self._stale_for = stale_for
@@ -120,6 +124,14 @@ class Cache:
         from aerogram.archive.redis import connect, open_store
 
         return cls(open_store(connect(url)), **options)
+
+    def owned_by(self, owner: str) -> Self:
+        """The same cache as one server has it; a cache that has an owner keeps it."""
+        if self.owner:
+            return self
+        owned = copy(self)
+        owned.owner = owner
+        return owned
 
     @staticmethod
     def key(
@@ -161,7 +173,7 @@ class Cache:
 
     async def _place(self, key: str) -> str:
         realm = await self.realm() if self.realm is not None else ""
-        return sha256(f"{realm} {key}".encode()).hexdigest() if realm else key
+        return sha256(canonical_json([self.owner, realm, key])).hexdigest() if self.owner or realm else key
 
     async def _produce_once(
         self, key: str, held: _CachedReply | None, produce: Produce, request_id: str | None

@@ -22,7 +22,7 @@ from types import MethodType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
 from aerogram._mcp.cleaning import clean_messages
-from aerogram._mcp.defaults import check_principal, contract_for, owner_of
+from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
@@ -52,6 +52,7 @@ from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.problems import problem_of
 from aerogram.sanitize import Step
 from aerogram.shape.controls import Choice, Controls
+from aerogram.state import owner_of
 
 try:
     import mcp_types

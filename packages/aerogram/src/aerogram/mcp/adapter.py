@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aerogram._mcp.cleaning import clean_messages
-from aerogram._mcp.defaults import check_principal, contract_for, owner_of
+from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
@@ -42,6 +42,7 @@ from aerogram.reply import Reply
 from aerogram.sanitize import Step, sanitize_contents, sanitize_text
 from aerogram.shape.controls import Choice, Controls
 from aerogram.shape.pages import ResumablePage
+from aerogram.state import owner_of
 
 try:
     import anyio.to_thread
