@@ -178,7 +178,8 @@ def _tokens(result: Message | None, counter: Counter) -> tuple[int, bool]:
     """How many tokens a model reads of a result at most, and whether all of them were counted."""
     if result is None:
         return 0, True
-    content = result.get("content") or ()
+    content = result.get("content")
+    content = content if isinstance(content, list) else ()  # a server may have written anything
     texts = "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))
     held = result.get("structuredContent")
     other = "" if held is None else dumps_loosely(held).decode()
