@@ -20,7 +20,7 @@ import pytest
 from mcp import Client
 
 from aerogram.gateway.address import refusal_of
-from gateway.conftest import Person, behind, connect, gateway
+from gateway.conftest import PAIRS, Person, behind, connect, gateway
 from gateway.test_distrust import ODD
 from gateway.test_wire import Wire
 from programs import quick_command
@@ -86,6 +86,23 @@ async def test_several_clients_share_a_gateway_and_each_is_asked_what_is_its_own
 
     levels = await asyncio.gather(*(talk(name) for name in ("Ada", "Bob", "Eve")))
     assert "full" not in levels
+
+
+@pytest.mark.parametrize(("mode", "era"), PAIRS)
+async def test_an_answer_made_of_what_one_client_has_told_is_given_to_no_other(mode, era, tmp_path):
+    """Though answers of its tool are kept: of one that has told the server nothing, the next client gets the same."""
+    file = tmp_path / "servers.toml"
+    kept = "".join(f"[servers.one.tools.{tool}]\ncache = 60\n" for tool in ("ask", "echo"))
+    file.write_text(f"[servers.one]\ncommand = {json.dumps(behind(era))}\n{kept}")
+    words = quick_command("-m", "aerogram", "wrap", "--settings", str(file), "--listen", "0")
+    with running(words, "stderr") as url:
+        for name in ("Ada", "Bob"):
+            person = Person()
+            person.name = name
+            async with connect(url, mode, person) as client:
+                assert (await client.call_tool("ask", {})).content[0].text == f"accept {{'name': '{name}'}}"
+                found = await client.call_tool("echo", {}, meta={"com.example/n": name})
+                assert found.meta["com.example/echo"] == {"com.example/n": "Ada"}
 
 
 LIST_CHANGED = "notifications/prompts/list_changed"

@@ -75,7 +75,8 @@ def is_answer(result: Mapping[str, Any]) -> bool:
 
 def with_meta(params: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Message:
     """Parameters with changes to their `_meta`; None takes a member out."""
-    meta = {**((params or {}).get("_meta") or {}), **changes}
+    meta = (params or {}).get("_meta")
+    meta = {**(meta if isinstance(meta, Mapping) else {}), **changes}
     meta = {name: value for name, value in meta.items() if value is not None}
     rest = {name: value for name, value in (params or {}).items() if name != "_meta"}
     return {**rest, "_meta": meta} if meta else rest

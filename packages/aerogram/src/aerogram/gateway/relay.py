@@ -121,6 +121,8 @@ class Front:
     """The link that it takes, once that is known."""
     holds: bool = False
     """Whether it has that link for itself."""
+    has_answered: bool = False
+    """Whether it has told the server something while it was under way, so that the answer is for nobody else."""
     asked: tuple[Link, int] | None = None
     """What it was asked as, once it was passed on."""
 
@@ -306,6 +308,7 @@ class Relay:
         if ctx.method in (_REMOVED if front.is_modern else _ADDED):
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         try:
+            _check_meta(ctx.params)
             if ctx.method == "initialize":
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
@@ -623,7 +626,7 @@ class Relay:
             result = await self._request(front, line, link, method, sent)
             if result.get("resultType") != "input_required":
                 return result
-            answers = {}
+            answers, front.has_answered = {}, True
             for key, asked in (result.get("inputRequests") or {}).items():
                 answers[key] = await front.channel.send_raw_request(asked["method"], asked.get("params"))
             params = {**params, "inputResponses": answers}
@@ -673,7 +676,9 @@ class Relay:
             sent = {**params, "arguments": given} if given or "arguments" in params else params
             return await self._forward(front, "tools/call", sent)
 
-        result = await self._make_fit(front, name, arguments, self.tools.remember(name, invoke))
+        front.has_answered = not params.keys().isdisjoint(("inputResponses", "requestState"))
+        asked = self.tools.remember(name, invoke, lambda: front.has_answered)
+        result = await self._make_fit(front, name, arguments, asked)
         task = task_of(result)
         if task is not None:
             self._tasks[task] = name
@@ -852,6 +857,8 @@ class Relay:
     async def on_question(self, link: Link, method: str, params: Params) -> Message:
         """Ask the client what the server wants to know."""
         line = self._by_link.get(link) or Line(None)
+        for flight in line.flights.values():  # it may be about any of them
+            flight.front.has_answered = True
         if self._shares and not link.client.can_be_asked:  # several clients have this link, and none has offered
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked", method)
         if is_modern(link.client.version):
@@ -938,6 +945,12 @@ class Relay:
 def _covers(uris: Collection[str], uri: Any) -> bool:
     """Whether one of the resources is this one, or the one that it is a part of."""
     return any(str(uri) == one or str(uri).startswith(one.rstrip("/") + "/") for one in uris)
+
+
+def _check_meta(params: Params) -> None:
+    """Refuse a request whose `_meta` is no object, for it would be lost on the way."""
+    if not isinstance((params or {}).get("_meta") or {}, Mapping):
+        raise MCPError(mcp_types.INVALID_PARAMS, "_meta is an object")
 
 
 def _is_news(method: str) -> bool:

@@ -201,18 +201,23 @@ class Tools:
             sent["isError"] = True
         return {**{name: value for name, value in held.items() if name not in _FITTED}, **sent}
 
-    def remember(self, name: str, invoke: Invoke) -> Invoke:
-        """The call to the server, or what it has answered before, where that may be kept for a while."""
+    def remember(self, name: str, invoke: Invoke, has_answered: Callable[[], bool]) -> Invoke:
+        """The call to the server, or what it has answered before, where that may be kept for a while.
+
+        What a caller has told the server in its call is for its own answer alone.
+        """
         cache = self._caches.get(name)
         if cache is None:
             return invoke
 
         async def invoke_or_remember(given: dict[str, Any]) -> Message:
+            if has_answered():
+                return await invoke(given)
             produced: list[Message] = []
 
             async def produce() -> Reply[Any]:
                 produced.append(await invoke(given))
-                is_kept = is_complete(produced[0]) and not produced[0].get("isError")
+                is_kept = is_complete(produced[0]) and not produced[0].get("isError") and not has_answered()
                 return Reply(produced[0]) if is_kept else UNKEPT
 
             kept = await cache.fetch(cache.key(name, given), produce)
