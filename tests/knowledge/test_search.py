@@ -16,6 +16,8 @@ from aerogram.dialects.knowledge_v1 import (
 )
 from aerogram.errors import InvalidFields, NotFound
 from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.lexicon import index_terms
+from aerogram_knowledge.search.copies import repetitions
 from aerogram_knowledge.search.fusion import trust_in_meaning
 from aerogram_knowledge.store import Candidates
 
@@ -439,3 +441,13 @@ def test_a_question_finds_documents_in_its_own_language_first(write, index):
 def test_a_wrong_field_is_refused_whether_anything_is_found_or_not(shared_small, query):
     with pytest.raises(InvalidFields):
         shared_small.search(query, method="bm25", fields=["false"])
+
+
+def test_plain_texts_have_the_same_words_as_those_with_other_signs():
+    """A text in ASCII is cut between its words, any other is looked through for them."""
+    plain = f"snake_case x-ray 3.5% {'z' * 130}\tend.\x1fstop"
+    assert index_terms(plain, "en") == index_terms(f"{plain} „“", "en")
+    assert ["z" * length for length in (64, 64, 2)] == [one for one in index_terms(plain, "en") if "zz" in one]
+    said = "Every some_thing keeper writes down weather, harbour and passing vessels."
+    assert repetitions([said, f"„{said}“"]) == [1]
+    assert repetitions([f"„{said}“", said.upper()]) == [1]

@@ -25,8 +25,10 @@ MOST_TERMS: Final = 48
 """A query is a question, not a document: what comes after so many terms is not looked for."""
 
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_WORD: Final = re.compile(f"(?:[^\\W_{_UNSPACED}]|[{MARKS}]){{1,64}}")
-_PLAIN_WORD: Final = re.compile(r"[^\W_]{1,64}")
+LONGEST_WORD: Final = 64
+_WORD: Final = re.compile(f"(?:[^\\W_{_UNSPACED}]|[{MARKS}]){{1,{LONGEST_WORD}}}")
+_PLAIN_WORD: Final = re.compile(f"[^\\W_]{{1,{LONGEST_WORD}}}")
+_BETWEEN_WORDS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 _NOT_PLAIN: Final = re.compile(f"[{MARKS}{_UNSPACED}]")
 _POINTS: Final = dict.fromkeys((*range(1425, 1480), 1600, *range(1611, 1632), 1648))
 """What Hebrew and Arabic are written with or without: points, vowels, and the stroke that makes a word longer."""
@@ -94,16 +96,24 @@ def rarity(total: int, count: int) -> float:
 
 def is_word(term: str) -> bool:
     """Whether a term is of a script with blanks between words."""
-    return _RUN.match(term) is None
+    return term.isascii() or _RUN.match(term) is None
 
 
 def _tokens(text: str) -> tuple[list[str], list[str]]:
     """The words and the runs of signs in a text, folded."""
     folded = fold(text)
-    if folded.isascii() or not _NOT_PLAIN.search(folded):
+    if folded.isascii():
+        return _ascii_words(folded), []
+    if not _NOT_PLAIN.search(folded):
         return _PLAIN_WORD.findall(folded), []
     folded = folded.translate(_POINTS)
     return _WORD.findall(folded), _RUN.findall(folded)
+
+
+def _ascii_words(folded: str) -> list[str]:
+    """The words of a text without other signs, which need not be looked for: it is cut at what stands between them."""
+    words = folded.translate(_BETWEEN_WORDS).split()
+    return words if max(map(len, words), default=0) <= LONGEST_WORD else _PLAIN_WORD.findall(folded)
 
 
 def _pairs(run: str) -> list[str]:

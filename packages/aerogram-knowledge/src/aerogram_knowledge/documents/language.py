@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from aerogram.digest.terms import fold
 from aerogram.errors import MissingExtra
@@ -28,7 +29,7 @@ FALLBACK: Final = "en"
 SAMPLE: Final = 4_000
 FEW: Final = 3
 REMEMBERED: Final = 50_000
-"""Words whose stems are remembered, for each language."""
+"""Words whose stems are remembered, for each language; most words come again and again."""
 
 _SNOWBALL: Final = {
     "ar": "arabic",
@@ -165,7 +166,7 @@ def stem_all(words: list[str], language: str) -> list[str]:
     """The stems of some words; in a language that is not written in Latin letters, words in these are English ones."""
     found = words
     for algorithm in _algorithms(language):
-        found = _stemmer(algorithm).stemWords(found)
+        found = list(map(_stem_of(algorithm), found))
     return found
 
 
@@ -176,10 +177,11 @@ def _algorithms(language: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _stemmer(algorithm: str) -> Any:
+def _stem_of(algorithm: str) -> Callable[[str], str]:
+    """What gives the stem of a word."""
     try:
         import Stemmer
     except ImportError as error:
         raise MissingExtra("knowledge", "PyStemmer") from error
-    # when its memory of words is full, it sorts all of them
-    return Stemmer.Stemmer(algorithm, REMEMBERED)
+    # its own memory of words makes objects that the collector looks through, and sorts all of them when it is full
+    return lru_cache(maxsize=REMEMBERED)(Stemmer.Stemmer(algorithm, 0).stemWord)
