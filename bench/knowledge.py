@@ -133,13 +133,13 @@ def asked(index, callers, seed):
 
 def floors(index):
     """The least that each half of a query can take: its engine alone, twenty results, nothing around it."""
-    now, keywords = index.store._current(), index.store._keywords
+    now = index.store._current()
     tantivy, matrix = [], []
     for query in corpus.queries(100, seed=3):
         terms = query_terms(query)
         vector = quantise(default_embedder().embed([query]))[0].tobytes()
         start = time.perf_counter()
-        keywords.search(now.searcher, terms, Filters(), 20)
+        now.words.search(terms, Filters(), 20)
         middle = time.perf_counter()
         now.matrix.closeness(vector)
         matrix.append((time.perf_counter() - middle) * 1000)

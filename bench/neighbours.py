@@ -107,7 +107,7 @@ def opened(database, **how):
 
 def near(store, vector):
     """The cosines of the ten nearest that a store finds."""
-    close = store.candidates((), vector, Filters(), 0, 3_000).meaning
+    close = store.moment().candidates((), vector, Filters(), 0, 3_000).meaning
     return np.sort(close)[::-1][:RESULTS]
 
 

@@ -342,7 +342,7 @@ RUSSIAN = "# Нева\n\nНева течёт через Санкт-Петерб�
 def test_words_of_other_scripts_are_found_in_other_forms(write, index, query, path):
     index.ingest(write({"hi.md": HINDI, "ar.md": ARABIC, "ru.md": RUSSIAN}))
     assert files(index.search(query, method="bm25"))[0] == path
-    assert index.store.languages() == {"hi", "ar", "ru"}
+    assert index.store.moment().languages == {"hi", "ar", "ru"}
 
 
 CODE = "Sub ExampleError\nDim lineNumber As Integer\nPrint Erl\nMsgBox lineNumber\nEnd Sub\n" * 8
@@ -392,7 +392,7 @@ MIXED = {
 @pytest.mark.parametrize("language", MIXED)
 def test_what_is_in_english_in_a_document_of_another_language_is_found_in_other_forms(write, index, language):
     index.ingest(write({"manual.md": MIXED[language], "other.md": "# Pears\n\nPears are green and they are ripe.\n"}))
-    assert index.store.languages() == {language, "en"}
+    assert index.store.moment().languages == {language, "en"}
     for query in ("removing", "keeper"):
         assert files(index.search(query, method="bm25"))[0] == "manual.md"
 

@@ -13,6 +13,8 @@ import pytest
 
 from aerogram.errors import IntegrityError, Unavailable
 from aerogram_knowledge import Knowledge
+from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.lexicon import query_terms
 from aerogram_knowledge.maintenance.repair import repair
 from knowledge.documents import GUIDE, HARVEST
 from programs import start_program
@@ -45,6 +47,21 @@ def test_a_kill_at_any_point_leaves_a_usable_index(write, where, attempt):
         assert knowledge.check().problems == ()
         found = [knowledge.search(f"Marker{n}", method="bm25").page.total for n in range(0, 60, 7)]
     assert found == [1] * len(found)
+
+
+@in_a_folder
+def test_what_one_search_asks_does_not_change_while_others_write(small, write):
+    """Feedback asks a second time; it has the words, the languages and the rarities of the first."""
+    before = small.store.moment()
+    terms = query_terms("quinces tokens", before.languages)
+    said = before.rarities(["quinc", "token"]), before.candidates(terms, None, Filters(), 10, 0).ids.tolist()
+    write({"new.md": "# Quince\n\nQuinces are yellow, and tokens are round.\n"})
+    small.ingest()
+    now = small.store.moment()
+    again = before.rarities(["quinc", "token"]), before.candidates(terms, None, Filters(), 10, 0).ids.tolist()
+    assert again == said
+    assert now.version != before.version
+    assert len(now.candidates(terms, None, Filters(), 10, 0).ids) == len(said[1]) + 1
 
 
 @in_a_folder

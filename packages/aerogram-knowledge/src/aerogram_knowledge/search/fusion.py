@@ -22,7 +22,7 @@ from aerogram_knowledge.store import Candidates
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
 
-__all__ = ["Method", "RankedResults", "earnings", "fuse", "largest", "trust_in_meaning"]
+__all__ = ["Method", "RankedResults", "best_places", "earnings", "fuse", "largest", "trust_in_meaning"]
 
 Method: TypeAlias = Literal["hybrid", "vector", "bm25"]
 
@@ -135,8 +135,7 @@ def fuse(
         kept = (found.words > 0) | (found.meaning >= floor)
     if held:
         score = (score + np.isin(found.ids, held).astype(np.float32)) / 2
-    order = np.flatnonzero(kept)
-    order = order[np.argsort(found.ids[order], kind="stable")]  # equals stand in the order of their ids
+    order = np.flatnonzero(kept)  # in the order of their ids, in which equals stand
     steps: Any = np.rint(np.clip(score[order].astype(np.float64), 0, 1) * STEPS).astype(np.int64)
     # score and place in one number, because numbers are sorted faster than places by their scores
     keys: Any = np.sort((STEPS - steps) << PLACE_BITS | np.arange(len(order)))
@@ -156,7 +155,7 @@ def fuse(
 def trust_in_meaning(found: Candidates, known: float, among: int) -> float:
     """How much meaning counts for a query of which the embedder knows so much, among so many chunks."""
     crowd = largest(found.meaning, max(CROWD, among // CROWD))
-    apart = float(crowd[0]) - (float(crowd[-1]) if len(crowd) >= CROWD else 0.0) if len(crowd) else 0.0
+    apart = float(crowd.max()) - (float(crowd.min()) if len(crowd) >= CROWD else 0.0) if len(crowd) else 0.0
     separates = min(1.0, max(0.0, (apart - APART[0]) / (APART[1] - APART[0])))
     best = earnings(largest(found.words, 1))
     unanswered = min(1.0, max(0.0, 1 + ANSWERED - float(best[0]))) if len(best) else 1.0
@@ -172,9 +171,21 @@ def earnings(words: Numbers) -> Numbers:
 
 
 def largest(values: Numbers, count: int) -> Numbers:
-    """The largest values above nothing, in descending order."""
+    """The largest values above nothing."""
     import numpy as np
 
     some = values if len(values) <= count else np.partition(values, len(values) - count)[len(values) - count :]
-    found: Numbers = np.sort(some[some > 0])[::-1]
+    found: Numbers = some[some > 0]
+    return found
+
+
+def best_places(values: Numbers, count: int) -> Ids:
+    """The places of the largest values, in descending order; equals stay as they stand."""
+    import numpy as np
+
+    if len(values) > count:
+        places = np.flatnonzero(values >= np.partition(values, len(values) - count)[len(values) - count])
+    else:
+        places = np.arange(len(values))
+    found: Ids = places[np.argsort(-values[places], kind="stable")][:count]
     return found

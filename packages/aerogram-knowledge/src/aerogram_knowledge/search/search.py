@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
@@ -26,8 +26,8 @@ from aerogram_knowledge.lexicon import QueryTerm, find_phrases, is_word, query_t
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.search import feedback
 from aerogram_knowledge.search.copies import Copies, repetitions
-from aerogram_knowledge.search.fusion import Method, RankedResults, earnings, fuse, trust_in_meaning
-from aerogram_knowledge.store import Candidates, Store, StoredChunk
+from aerogram_knowledge.search.fusion import Method, RankedResults, best_places, earnings, fuse, trust_in_meaning
+from aerogram_knowledge.store import Candidates, Moment, Store, StoredChunk
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -122,8 +122,8 @@ class IndexSearch:
         self.embedder = embedder
         self.gate = gate or LicenseFilter()
         self._remembered: OrderedDict[Any, RankedResults] = OrderedDict()
-        self._counted = (-1, 0, Copies(()))
-        self._held: tuple[int, dict[int, StoredChunk]] = (-1, {})
+        self._counted: tuple[Hashable, int, Copies] = (None, 0, Copies(()))
+        self._held: tuple[Hashable, dict[int, StoredChunk]] = (None, {})
         self._guard = threading.Lock()
         self.turns = FairSemaphore(CALLERS)
 
@@ -188,30 +188,30 @@ class IndexSearch:
 
     def _recall_or_rank(self, query: str, filters: Filters, method: Method) -> RankedResults:
         """A ranking, remembered if it can be."""
-        generation = self.store.generation
-        key = (generation, query, filters, method)
+        moment = self.store.moment()
+        key = (moment.version, query, filters, method)
         with self._guard:
             known = self._remembered.get(key)
             if known is not None:
                 self._remembered.move_to_end(key)
                 return known
-        ranked = self._rank(query, filters, method, generation)
+        ranked = self._rank(query, filters, method, moment)
         with self._guard:
             self._remembered[key] = ranked
             while len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
         return ranked
 
-    def _rank(self, query: str, filters: Filters, method: Method, generation: int) -> RankedResults:
-        terms = query_terms(query, self.store.languages())
+    def _rank(self, query: str, filters: Filters, method: Method, moment: Moment) -> RankedResults:
+        terms = query_terms(query, moment.languages)
         vector = None if method == "bm25" or not self.embedder.dimensions else self._vector(query)
         known = self.embedder.coverage(query) if vector is not None else 0.0
-        chunks, copies = self._read_generation(generation)
+        chunks, copies = self._read_version(moment.version)
         depth = _depth(len(terms), chunks)
-        found = self.store.candidates(terms, vector, filters, *depth)
+        found = moment.candidates(terms, vector, filters, *depth)
         said: dict[str, Any] = {}
         if method == "hybrid":
-            said["words"] = self._listen(terms, found, copies, filters, depth)
+            said["words"] = self._listen(moment, terms, found, copies, filters, depth)
             # fewer than are asked for are all that the filters leave
             among = chunks if len(found.ids) >= depth.meaning else len(found.ids)
             clear = self._share_known(terms, found) if known < 1 else 1.0
@@ -220,15 +220,17 @@ class IndexSearch:
         held = self._holders(find_phrases(query), ranked)
         ranked = fuse(found, known, method, **said, held=held) if held else ranked
         ranked = ranked.at(copies.first_places(ranked.ids))
-        return self._lower_repetitions(self._lessen_other_languages(query, ranked) if method == "hybrid" else ranked)
+        if method == "hybrid":
+            ranked = self._lessen_other_languages(query, moment.languages, ranked)
+        return self._lower_repetitions(ranked)
 
-    def _lessen_other_languages(self, query: str, ranked: RankedResults) -> RankedResults:
+    def _lessen_other_languages(self, query: str, languages: frozenset[str], ranked: RankedResults) -> RankedResults:
         """The results, of which the best ones that whoever asks can hardly read, or did not ask for, count for less.
 
         A name in Latin letters stands in the manuals of all languages, and in a short one it counts the most.
         """
         asked = languages_asked_in(query)
-        others = {one for one in self.store.languages() - asked if asked or has_own_script(one)}
+        others = {one for one in languages - asked if asked or has_own_script(one)}
         if not others or not len(ranked) or not any(map(str.isalpha, query)):
             return ranked
         best = ranked.ids[:LOOKED_AT_FOR_LANGUAGE].tolist()
@@ -244,7 +246,13 @@ class IndexSearch:
         return ranked.lower(again, len(best) - 1) if again else ranked
 
     def _listen(
-        self, terms: Sequence[QueryTerm], found: Candidates, copies: Copies, filters: Filters, depth: Depth
+        self,
+        moment: Moment,
+        terms: Sequence[QueryTerm],
+        found: Candidates,
+        copies: Copies,
+        filters: Filters,
+        depth: Depth,
     ) -> Numbers | None:
         """The word scores of the candidates for what the best of them have in common as well; None without that."""
         import numpy as np
@@ -257,8 +265,8 @@ class IndexSearch:
         chunks = self.chunks(found.ids[best].tolist())
         if len(chunks) < len(best):
             return None  # somebody has just taken one out
-        more = feedback.expand(terms, chunks, earned, share, self.store.rarities)
-        again = self.store.candidates(more, None, filters, depth.words, 0)
+        more = feedback.expand(terms, chunks, earned, share, moment.rarities)
+        again = moment.candidates(more, None, filters, depth.words, 0)
         # the candidates of both are in the order of their ids
         places = np.minimum(np.searchsorted(again.ids, found.ids), max(0, len(again.ids) - 1))
         return np.where(again.ids[places] == found.ids, again.words[places], np.float32(0)) if len(again.ids) else None
@@ -267,13 +275,13 @@ class IndexSearch:
         """The places of the best candidates by words that are no copies of each other."""
         import numpy as np
 
-        order = np.lexsort((found.ids, -found.words))
-        for most in (COPIES_AMONG, len(order)):  # the first are enough, unless nearly all of them are copies
-            best = order[:most]
+        having = np.flatnonzero(found.words)
+        for most in (COPIES_AMONG, len(having)):  # the first are enough, unless nearly all of them are copies
+            best = having[best_places(found.words[having], most)]
             best = best[copies.first_places(found.ids[best])][: feedback.CHUNKS]
             if len(best) == feedback.CHUNKS:
                 break
-        return best[found.words[best] > 0]
+        return best
 
     def _share_known(self, terms: Sequence[QueryTerm], found: Candidates) -> float:
         """The share of a query, by what its words are worth, besides what the index knows and the embedder does not."""
@@ -295,10 +303,10 @@ class IndexSearch:
         patterns = [re.compile(_whole(phrase)) for phrase in phrases]
         return [one for one, text in texts.items() if all(pattern.search(text) for pattern in patterns)]
 
-    def _read_generation(self, generation: int) -> tuple[int, Copies]:
-        """How many chunks there are, and which are copies of each other; looked up once for every generation."""
-        if self._counted[0] != generation:
-            self._counted = (generation, self.store.count(Filters()), Copies(self.store.copies()))
+    def _read_version(self, version: Hashable) -> tuple[int, Copies]:
+        """How many chunks there are, and which are copies of each other; looked up once for every version."""
+        if self._counted[0] != version:
+            self._counted = (version, self.store.count(Filters()), Copies(self.store.copies()))
         return self._counted[1:]
 
     def _vector(self, query: str) -> bytes | None:

@@ -7,7 +7,7 @@ address     which of them a setting means
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -30,6 +30,7 @@ __all__ = [
     "FileState",
     "Graph",
     "Identity",
+    "Moment",
     "Store",
     "StoreHealth",
     "StoredChunk",
@@ -91,7 +92,7 @@ def with_source(file: str, record: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The chunks that may answer a query, in no order: how much of its words each has, and how close it is in meaning.
+    """The chunks that may answer a query, in the order of their ids, each with its words and its meaning.
 
     Both are numbers from 0 to 1 that depend on the query and the chunk alone: `words` is 1 - exp(-x) for a BM25 that is
     x times what finding every term once would earn, `meaning` is the cosine. `unknown` are the terms that no chunk has,
@@ -147,10 +148,31 @@ class StoreHealth:
         return not self.problems
 
 
-class Store(Protocol):
-    """What an index needs of its store. Every method may be called from any thread."""
+class Moment(Protocol):
+    """The index at one moment, for all that one search asks of it."""
 
     # ruff: noqa: D102  # the names say it; what they do not say stands beside them
+
+    @property
+    def version(self) -> Hashable:
+        """What tells it from others: where it is the same, so is what is found."""
+        ...
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages of the documents."""
+        ...
+
+    def candidates(
+        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates: ...
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms, as texts have them, is worth."""
+        ...
+
+
+class Store(Protocol):
+    """What an index needs of its store. Every method may be called from any thread."""
 
     @property
     def generation(self) -> int:
@@ -197,11 +219,8 @@ class Store(Protocol):
         """Take over ids that another store has given; whatever is put later has them, and new ones are larger."""
         ...
 
-    def candidates(
-        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
-    ) -> Candidates: ...
-    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
-        """What finding each of some terms, as texts have them, is worth."""
+    def moment(self) -> Moment:
+        """The index as it is now."""
         ...
 
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
@@ -232,7 +251,6 @@ class Store(Protocol):
         """How many chunks pass these filters."""
         ...
 
-    def languages(self) -> frozenset[str]: ...
     def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
         """The categories, licences or languages of the documents that pass, each with its number of documents."""
         ...

@@ -26,9 +26,18 @@ from aerogram.errors import AerogramError
 from aerogram.state import file_lock, private_directory
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, index_terms
-from aerogram_knowledge.store import Candidates, DocumentEntry, FileState, Graph, Identity, StoredChunk, StoreHealth
+from aerogram_knowledge.store import (
+    Candidates,
+    DocumentEntry,
+    FileState,
+    Graph,
+    Identity,
+    Moment,
+    StoredChunk,
+    StoreHealth,
+)
 from aerogram_knowledge.store.export import entry_of
-from aerogram_knowledge.store.keywords import Keywords, Posting
+from aerogram_knowledge.store.keywords import Keywords, Posting, View
 from aerogram_knowledge.store.rows import SqliteRows
 from aerogram_knowledge.store.vectors import Matrix
 
@@ -51,13 +60,51 @@ SAMPLE: Final = 4_096
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Both derived indexes at one moment."""
+    """Both derived indexes at one moment: the generation of the matrix, and that which the words are stamped with."""
 
     generation: int
     stamp: int
-    searcher: Any
+    words: View
     matrix: Matrix
     languages: frozenset[str]
+    rows: SqliteRows
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """What tells it from others."""
+        return self.generation, self.stamp
+
+    def candidates(
+        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates:
+        """The best chunks by words and the best by meaning, each with both numbers."""
+        import numpy as np
+
+        matrix, scores = self.matrix, self.words.search(terms, filters, by_words)
+        places, there = matrix.places(scores.ids)
+        if not vector:
+            ids, order = np.unique(scores.ids[there], return_index=True)
+            return Candidates(ids, scores.words[there][order], np.zeros(len(ids), np.float32), *scores[2:])
+        close = matrix.closeness(vector)
+        wanted = close if filters.is_open else np.where(self._filter_mask(filters), close, 0)
+        there &= scores.words > 0
+        places = places[there]
+        found = np.zeros(len(matrix.ids), np.bool_)
+        found[places] = True
+        found[_largest(wanted, by_meaning)] = True
+        chosen = np.flatnonzero(found)
+        words = np.zeros(len(chosen), np.float32)
+        words[np.searchsorted(chosen, places)] = scores.words[there]
+        return Candidates(matrix.ids[chosen], words, np.maximum(close[chosen], 0), *scores[2:])
+
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms is worth."""
+        return self.words.rarities(forms)
+
+    def _filter_mask(self, filters: Filters) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.isin(self.matrix.documents, np.array(self.rows.documents(filters), np.int64))
 
 
 class EmbeddedStore:
@@ -135,31 +182,9 @@ class EmbeddedStore:
         """Take over ids that another store has given."""
         self._rows.reserve(identities)
 
-    def candidates(
-        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
-    ) -> Candidates:
-        """The best chunks by words and the best by meaning, each with both numbers."""
-        import numpy as np
-
-        now = self._current()
-        scores = self._keywords.search(now.searcher, terms, filters, by_words)
-        matrix = now.matrix
-        places, there = matrix.places(scores.ids)
-        if not vector:
-            ids, order = np.unique(scores.ids[there], return_index=True)
-            return Candidates(ids, scores.words[there][order], np.zeros(len(ids), np.float32), *scores[2:])
-        close = matrix.closeness(vector)
-        wanted = close if filters.is_open else np.where(self._filter_mask(matrix, filters), close, 0)
-        words = np.zeros(len(matrix.ids), np.float32)
-        words[places[there]] = scores.words[there]
-        found = words > 0
-        found[_largest(wanted, by_meaning)] = True
-        chosen = np.flatnonzero(found)
-        return Candidates(matrix.ids[chosen], words[chosen], np.maximum(close[chosen], 0), *scores[2:])
-
-    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
-        """What finding each of some terms is worth."""
-        return self._keywords.rarities(self._current().searcher, forms)
+    def moment(self) -> Moment:
+        """The index as it is now, which does not change while others write."""
+        return self._current()
 
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
@@ -188,10 +213,6 @@ class EmbeddedStore:
     def count(self, filters: Filters) -> int:
         """How many chunks pass these filters."""
         return self._rows.count(filters)
-
-    def languages(self) -> frozenset[str]:
-        """The languages of the documents."""
-        return self._current().languages
 
     def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
         """The values there are, each with its number of documents."""
@@ -235,14 +256,14 @@ class EmbeddedStore:
         try:
             problems = [f"the rows are damaged: {one}" for one in self._rows.damage()]
             facts: dict[str, Any] = dict(self._rows.facts())
-            searcher = self._current().searcher
+            words = self._current().words
         except AerogramError as error:
             return StoreHealth((str(error),), {"bytes": self._bytes()})
-        if searcher.num_docs != facts["chunks"]:
-            problems.append(f"the keyword index has {searcher.num_docs} chunks and the rows {facts['chunks']}")
+        if words.chunks != facts["chunks"]:
+            problems.append(f"the keyword index has {words.chunks} chunks and the rows {facts['chunks']}")
         if facts["vectors"] != facts["chunks"]:
             problems.append(f"{facts['chunks'] - facts['vectors']} chunks have no vector")
-        facts |= {"generation": self.generation, "bytes": self._bytes(), "segments": searcher.num_segments}
+        facts |= {"generation": self.generation, "bytes": self._bytes(), "segments": words.segments}
         return StoreHealth(tuple(problems), facts)
 
     def rebuild(self) -> None:
@@ -299,9 +320,8 @@ class EmbeddedStore:
             self._keywords.open()
         stamp = self._keywords.generation
         matrix, generation = self._matrix(now)
-        self._snapshot = _Snapshot(
-            generation, stamp, self._keywords.searcher(), matrix, frozenset(self._rows.values("language"))
-        )
+        languages = frozenset(self._rows.values("language"))
+        self._snapshot = _Snapshot(generation, stamp, self._keywords.view(), matrix, languages, self._rows)
         return self._snapshot
 
     def _mend(self) -> None:
@@ -322,11 +342,6 @@ class EmbeddedStore:
         if now is None:
             return newer, generation
         return (now.matrix.with_changes(removed, newer) if removed or rows else now.matrix), generation
-
-    def _filter_mask(self, matrix: Matrix, filters: Filters) -> NDArray[np.bool_]:
-        import numpy as np
-
-        return np.isin(matrix.documents, np.array(self._rows.documents(filters), np.int64))
 
     def _bytes(self) -> int:
         return sum(one.stat().st_size for one in self.folder.rglob("*") if one.is_file())

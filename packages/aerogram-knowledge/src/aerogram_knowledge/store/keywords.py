@@ -11,6 +11,8 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,12 +23,16 @@ from aerogram_knowledge.lexicon import QueryTerm, rarity
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
 
-__all__ = ["Keywords", "Posting", "Scores"]
+__all__ = ["Keywords", "Posting", "Scores", "View"]
 
 FORMAT: Final = 3
 """Changes whenever the fields, or the terms that the lexicon makes, do."""
 HEAP: Final = 64_000_000
+COUNTED: Final = 20_000
+"""For so many terms it is remembered how many chunks have them: most of what is asked for comes again."""
 REBUILD: Final = "Run `aerogram index rebuild`"
+_SCORE: Final = itemgetter(0)
+_PLACE: Final = itemgetter(1)
 
 
 class Posting(NamedTuple):
@@ -82,10 +88,10 @@ class Keywords:
         except ValueError as error:
             raise IntegrityError("The keyword index is damaged and cannot be opened", remediation=REBUILD) from error
 
-    def searcher(self) -> Any:
-        """A view that does not change while others write."""
+    def view(self) -> View:
+        """What it has now, which does not change while others write."""
         self._index.reload()
-        return self._index.searcher()
+        return View(self._index.searcher(), self._index.schema)
 
     def clear(self) -> None:
         """Start from nothing."""
@@ -122,62 +128,6 @@ class Keywords:
             self._writer.wait_merging_threads()
             self._writer = None
 
-    def search(self, searcher: Any, terms: Sequence[QueryTerm], filters: Filters, limit: int) -> Scores:
-        """The best chunks by words: each one's BM25 as a share of what the query could earn."""
-        import numpy as np
-
-        total = searcher.num_docs
-        having = {form: searcher.doc_freq("body", form) for term in terms for form in term.forms}
-        counts = [sum(having[form] for form in term.forms) for term in terms]
-        worth = tuple(term.weight * rarity(total, count) for term, count in zip(terms, counts, strict=True))
-        unknown = tuple(term.written for term, count in zip(terms, counts, strict=True) if not count)
-        earned = sum(worth)
-        known = sum(one for one, count in zip(worth, counts, strict=True) if count)
-        if not known:
-            return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
-        weights = [
-            (form, one / rarity(total, having[form]))
-            for term, one in zip(terms, worth, strict=True)
-            for form in term.forms
-            if having[form]
-        ]
-        hits = searcher.search(self._query(weights, filters), limit, count=False).hits
-        ids = np.array(searcher.fast_field_values("id", [place for _, place in hits]), np.int64)
-        earnings = np.array([score for score, _ in hits], np.float32) / np.float32(earned)
-        return Scores(ids, 1 - np.exp(-earnings), unknown, known / earned, worth)
-
-    def rarities(self, searcher: Any, forms: Sequence[str]) -> list[float]:
-        """What finding each of some terms is worth."""
-        total = searcher.num_docs
-        return [rarity(total, searcher.doc_freq("body", form)) for form in forms]
-
-    def _query(self, weights: Sequence[tuple[str, float]], filters: Filters) -> Any:
-        """Forms, each with what it counts beside its own rarity, among what the filters leave."""
-        query, occur = self._tantivy.Query, self._tantivy.Occur
-        schema = self._index.schema
-        asked = []
-        for form, weight in weights:
-            one = query.term_query(schema, "body", form, "freq")
-            asked.append((occur.Should, one if weight == 1 else query.boost_query(one, weight)))
-        words = query.boolean_query(asked)
-        held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._filter_queries(filters)]
-        barred = [(occur.MustNot, query.term_query(schema, "license", one, "basic")) for one in filters.withheld]
-        return query.boolean_query([(occur.Must, words), *held, *barred]) if held or barred else words
-
-    def _filter_queries(self, filters: Filters) -> Iterable[Any]:
-        """The queries that say what a document must be."""
-        query, schema = self._tantivy.Query, self._index.schema
-        for name, values in (("category", filters.category), ("license", filters.license), ("path", filters.path)):
-            if values:
-                wanted = [key_of(one) for one in values]
-                yield query.boolean_query(
-                    [(self._tantivy.Occur.Should, query.term_query(schema, name, one, "basic")) for one in wanted]
-                )
-        if filters.after or filters.before:
-            low, high = _day(filters.after) or 1, _day(filters.before) or 99_991_231
-            kind = self._tantivy.FieldType.Integer
-            yield query.range_query(schema, "dated", kind, low, high, True, True)
-
     def _document(self, posting: Posting) -> Any:
         document = self._tantivy.Document()
         document.add_integer("id", posting.id)
@@ -203,6 +153,72 @@ class Keywords:
         draft = self.folder / f"stamp.{os.getpid()}.tmp"
         draft.write_text(json.dumps({"generation": generation, "format": FORMAT}))
         draft.replace(self.folder / "stamp.json")
+
+
+class View:
+    """The keyword index at one moment."""
+
+    def __init__(self, searcher: Any, schema: Any) -> None:
+        self.chunks: Final[int] = searcher.num_docs
+        self.segments: Final[int] = searcher.num_segments
+        self._searcher = searcher
+        self._schema = schema
+        self._tantivy = _tantivy()
+        self._count = lru_cache(maxsize=COUNTED)(partial(searcher.doc_freq, "body"))
+
+    def search(self, terms: Sequence[QueryTerm], filters: Filters, limit: int) -> Scores:
+        """The best chunks by words: each one's BM25 as a share of what the query could earn."""
+        import numpy as np
+
+        having = {form: self._count(form) for term in terms for form in term.forms}
+        counts = [sum(having[form] for form in term.forms) for term in terms]
+        worth = tuple(term.weight * rarity(self.chunks, count) for term, count in zip(terms, counts, strict=True))
+        unknown = tuple(term.written for term, count in zip(terms, counts, strict=True) if not count)
+        earned = sum(worth)
+        known = sum(one for one, count in zip(worth, counts, strict=True) if count)
+        if not known:
+            return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
+        weights = [
+            (form, one / rarity(self.chunks, having[form]))
+            for term, one in zip(terms, worth, strict=True)
+            for form in term.forms
+            if having[form]
+        ]
+        hits = self._searcher.search(self._query(weights, filters), limit, count=False).hits
+        ids = self._searcher.fast_field_values("id", list(map(_PLACE, hits)))
+        earnings = np.fromiter(map(_SCORE, hits), np.float32, len(hits)) / np.float32(earned)
+        return Scores(np.fromiter(ids, np.int64, len(ids)), 1 - np.exp(-earnings), unknown, known / earned, worth)
+
+    def rarities(self, forms: Sequence[str]) -> list[float]:
+        """What finding each of some terms is worth."""
+        return [rarity(self.chunks, self._count(form)) for form in forms]
+
+    def _query(self, weights: Sequence[tuple[str, float]], filters: Filters) -> Any:
+        """Forms, each with what it counts beside its own rarity, among what the filters leave."""
+        query, occur = self._tantivy.Query, self._tantivy.Occur
+        schema = self._schema
+        asked = []
+        for form, weight in weights:
+            one = query.term_query(schema, "body", form, "freq")
+            asked.append((occur.Should, one if weight == 1 else query.boost_query(one, weight)))
+        words = query.boolean_query(asked)
+        held = [(occur.Must, query.const_score_query(one, 0.0)) for one in self._filter_queries(filters)]
+        barred = [(occur.MustNot, query.term_query(schema, "license", one, "basic")) for one in filters.withheld]
+        return query.boolean_query([(occur.Must, words), *held, *barred]) if held or barred else words
+
+    def _filter_queries(self, filters: Filters) -> Iterable[Any]:
+        """The queries that say what a document must be."""
+        query, schema = self._tantivy.Query, self._schema
+        for name, values in (("category", filters.category), ("license", filters.license), ("path", filters.path)):
+            if values:
+                wanted = [key_of(one) for one in values]
+                yield query.boolean_query(
+                    [(self._tantivy.Occur.Should, query.term_query(schema, name, one, "basic")) for one in wanted]
+                )
+        if filters.after or filters.before:
+            low, high = _day(filters.after) or 1, _day(filters.before) or 99_991_231
+            kind = self._tantivy.FieldType.Integer
+            yield query.range_query(schema, "dated", kind, low, high, True, True)
 
 
 def _day(text: str | None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from aerogram.content.jsontext import loads
@@ -21,6 +22,7 @@ from aerogram_knowledge.store import (
     FileState,
     Graph,
     Identity,
+    Moment,
     StoredChunk,
     StoreHealth,
     with_source,
@@ -147,18 +149,12 @@ class PostgresStore:
         """Take over ids that another store has given."""
         self._primary.change(lambda one: changes.reserve(one, identities), WRITING)
 
-    def candidates(
-        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
-    ) -> Candidates:
-        """The best chunks by words and the best by meaning, each with both numbers."""
-        numbers = changes.numbers_of(vector) if vector else None
-        return questions.candidates(
-            self._ask, terms, numbers, filters, by_words, by_meaning, exact=self.exact, nearest=self.nearest
-        )
-
-    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
-        """What finding each of some terms is worth."""
-        return questions.rarities(self._ask, forms)
+    def moment(self) -> Moment:
+        """The index as it is now; what is written from here on may be found as well."""
+        generation = self.generation
+        if self._languages[0] != generation:
+            self._languages = (generation, frozenset(self.values("language")))
+        return _Moment(self, generation, self._languages[1])
 
     def chunks(self, ids: Iterable[int]) -> list[StoredChunk]:
         """The chunks of these ids that exist."""
@@ -201,13 +197,6 @@ class PostgresStore:
     def count(self, filters: Filters) -> int:
         """How many chunks pass these filters."""
         return questions.count(self._ask, filters)
-
-    def languages(self) -> frozenset[str]:
-        """The languages of the documents."""
-        generation = self._readers.seen
-        if self._languages[0] != generation:
-            self._languages = (generation, frozenset(self.values("language")))
-        return self._languages[1]
 
     def values(self, name: str, filters: Filters | None = None) -> Mapping[str, int]:
         """The values there are, each with its number of documents."""
@@ -276,3 +265,25 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the connections."""
         self._readers.close()
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """What one search asks of the tables."""
+
+    store: PostgresStore
+    version: int
+    languages: frozenset[str]
+
+    def candidates(
+        self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
+    ) -> Candidates:
+        """The best chunks by words and the best by meaning, each with both numbers."""
+        store, numbers = self.store, changes.numbers_of(vector) if vector else None
+        return questions.candidates(
+            store._ask, terms, numbers, filters, by_words, by_meaning, exact=store.exact, nearest=store.nearest
+        )
+
+    def rarities(self, forms: Sequence[str]) -> Sequence[float]:
+        """What finding each of some terms is worth."""
+        return questions.rarities(self.store._ask, forms)
