@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 __all__ = [
     "can_write",
@@ -46,8 +48,17 @@ def state_directory() -> Path:
     return private_directory(Path(chosen) if chosen else Path(home) / "aerogram")
 
 
-def owner_of(name: str) -> str:
-    """Who keeps what: a program, and the server in it that has this name."""
+_NAMELESS: Final[Iterator[int]] = count()
+
+
+def owner_of(name: str | None) -> str:
+    """Who keeps what: a program, and the server in it that has this name.
+
+    Servers without one (None) are told apart by their order, which is mostly the same in each process of a program.
+    """
+    if name is None:
+        place = next(_NAMELESS)
+        name = f"\0{place}" if place else ""
     return f"{Path(sys.argv[0]).absolute()} {name}"
 
 

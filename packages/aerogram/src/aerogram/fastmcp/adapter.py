@@ -78,8 +78,8 @@ except ImportError as error:
 __all__ = ["install"]
 
 
-_MADE_UP: Final = re.compile(r"\w+-[0-9a-f]{4}")
-"""The names that FastMCP gives to servers without one, another one at each start."""
+_NO_NAMES: Final = ("OpenAPI Server", "FastAPI")
+"""What servers are called that were made from a description or an application without a name."""
 MOST_COPIES: Final = 2_000
 Principal = Callable[[], str | None]
 
@@ -111,8 +111,7 @@ def install(
     insist_on("fastmcp", server)
     if any(isinstance(one, _Replies) for one in server.transforms):
         raise InvalidReply("this server has Aerogram already: install it once")
-    is_named = not _MADE_UP.fullmatch(server.name)  # else each start would leave a folder behind
-    made = contract_for(contract, settings, owner_of(server.name if is_named else ""))
+    made = contract_for(contract, settings, owner_of(_own_name(server)))
     shows = not server._mask_error_details
     service = Service(
         made,
@@ -139,6 +138,12 @@ def install(
     if negotiate is not None:
         server.add_tool(_tool(Service.negotiate, service, negotiate))
     return service
+
+
+def _own_name(server: FastMCP[Any]) -> str | None:
+    """The name that a server was given; one without gets another at each start, which is nobody's."""
+    is_made_up = re.fullmatch(rf"{type(server).__name__}-[0-9a-f]{{4}}", server.name) is not None
+    return None if is_made_up or server.name in _NO_NAMES else server.name
 
 
 def _tool(method: Callable[..., Any], service: Service, name: str) -> Tool:

@@ -71,6 +71,8 @@ except ImportError as error:
 __all__ = ["install"]
 
 Principal = Callable[[], str | None]
+_NO_NAME: Final = "mcp-server"
+"""What the SDK calls a server without a name."""
 
 
 def install(
@@ -102,7 +104,7 @@ def install(
     is_low_level = isinstance(server, Server)
     if is_low_level and normalize:
         raise InvalidReply("the handlers of a low-level Server give finished results: normalize is not for them")
-    made = contract_for(contract, settings, owner_of(server.name))
+    made = contract_for(contract, settings, owner_of(None if server.name == _NO_NAME else server.name))
     service = Service(
         made,
         server=server,
