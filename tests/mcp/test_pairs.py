@@ -9,6 +9,7 @@ import aerogram.fastmcp
 import aerogram.mcp
 from aerogram.content.jsontext import dumps
 from aerogram.dialects import read
+from aerogram.normalize.result import ToolResult
 from aerogram.tokens import best_counter
 
 LONG = "word " * 5_000
@@ -35,11 +36,33 @@ def odd():
     return ({"half": float("nan")}, {"status": "success"})
 
 
+def nested():
+    return (("Operation completed", {"id": 7}), {"status": "success"})
+
+
+def sparse():
+    return (["Operation completed", {"id": 7}, None, []], {"status": "success"})
+
+
+def deep():
+    return (["Operation completed", [["inner", None]]], {"status": "success"})
+
+
+def finished():
+    return (ToolResult(["Operation completed"], {"id": 7}), {"status": "success"})
+
+
+def endless():
+    items = ["Operation completed"]
+    items.append(items)
+    return (items, {"status": "success"})
+
+
 async def called(framework, name, **settings):
     """The result of one tool on a server of the framework."""
     server = fastmcp.FastMCP("pairs") if framework == "fastmcp" else MCPServer("pairs")
     add = server.tool if framework == "fastmcp" else server.add_tool
-    for handler in (pair, announced, rows, long, odd):
+    for handler in (pair, announced, rows, long, odd, nested, sparse, deep, finished, endless):
         add(handler)
     (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(
         server, **{"dialect": "response-v2", **settings}
@@ -83,6 +106,30 @@ async def test_both_halves_keep_within_the_budget(framework):
     body = result.structured_content
     assert body["meta"]["content_fidelity"] != "full"
     assert best_counter().count(texts) <= 2_000 and best_counter().count(dumps(body).decode()) <= 2_000
+
+
+@pytest.mark.parametrize("settings", [{}, {"dialect": "bare", "normalize": True}])
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("nested", ["Operation completed", '{"id":7}']),
+        ("sparse", ['["Operation completed",{"id":7},null,[]]']),
+        ("deep", ['["Operation completed",[["inner",null]]]']),
+        ("finished", ["Operation completed", '{"id":7}']),
+    ],
+)
+async def test_all_that_stands_first_is_sent_as_content(framework, name, texts, settings):
+    """What is no data of the result is told nowhere else."""
+    result = await called(framework, name, **settings)
+    assert [block.text for block in result.content] == texts
+    said = result.structured_content
+    assert (read(said).data if not settings else said) == {"status": "success"}
+
+
+async def test_content_without_an_end_is_told_as_far_as_it_goes(framework):
+    result = await called(framework, "endless")
+    assert not result.is_error and "Operation completed" in result.content[0].text
+    assert read(result.structured_content).data == {"status": "success"}
 
 
 async def test_what_was_changed_in_the_content_is_told_with_the_data(framework):

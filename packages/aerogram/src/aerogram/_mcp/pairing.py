@@ -22,8 +22,7 @@ from aerogram.channels import frame_bytes
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
 from aerogram.dialects import try_read
-from aerogram.normalize.result import ToolResult
-from aerogram.normalize.tool import is_pair, normalize_tool_result
+from aerogram.normalize.tool import content_half, is_pair
 from aerogram.reply import Reply
 from aerogram.sanitize import sanitize_blocks
 from aerogram.shape.blocks import CUT, WHOLE, Keeping, Scale, fit_blocks
@@ -42,7 +41,7 @@ def split_pair(value: Any, contract: Contract) -> Any:
     """A pair as a reply over its data that holds its content; any other value is data as it is."""
     if not is_pair(value):
         return value
-    content = ToolResult.of(normalize_tool_result(value[0], policy=replace(contract.forms, blocks="each")))
+    content = content_half(value[0], replace(contract.forms, blocks="each"))
     data = try_read(value[1]) or Reply(value[1])
     return beside(data.replace(notices=(*data.notices, *content.notices)), content.to_wire()["content"])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -29,7 +30,7 @@ from aerogram.normalize.walk import ASK_THE_OPERATOR
 from aerogram.problems import problem_of
 from aerogram.reply import Notice, Problem
 
-__all__ = ["RESULT_MEMBERS", "is_finished", "is_pair", "is_written_result", "normalize_tool_result"]
+__all__ = ["RESULT_MEMBERS", "content_half", "is_finished", "is_pair", "is_written_result", "normalize_tool_result"]
 
 _DEFAULT = Policy()
 _NO_PROMISE = Output(None)
@@ -208,9 +209,38 @@ def is_pair(value: Any) -> bool:
     return type(value) is tuple and len(value) == PAIR and is_structure(type(value[1]))
 
 
+def content_half(payload: Any, policy: Policy) -> ToolResult:
+    """The result whose content is all of what stands first in a pair; nothing else tells what content lacks.
+
+    A pair inside of a pair is a list, and a list of which items would leave nothing behind is one text.
+    """
+    if is_pair(payload):
+        payload = list(payload)
+    if isinstance(payload, (list, tuple)) and _loses_items(payload):
+        policy = replace(policy, blocks="one")
+    result = ToolResult.of(normalize_tool_result(payload, policy=policy))
+    if not is_finished(payload) or not result.has_structured_content:
+        return result
+    body = text_block(_write(result.data()))
+    told = orjson.loads(result.body)
+    return result if orjson.loads(body) in told else ToolResult.of_bytes(_array([*map(orjson.dumps, told), body]))
+
+
+def _loses_items(items: Iterable[Any]) -> bool:
+    try:
+        return any(map(_leaves_nothing, items))
+    except RecursionError:  # of what has no end the normaliser tells
+        return False
+
+
+def _leaves_nothing(item: Any) -> bool:
+    """Whether an item, or one in it, has no block of its own where there is one for each."""
+    return item is None or (isinstance(item, (list, tuple)) and (not item or any(map(_leaves_nothing, item))))
+
+
 def _pair(payload: Any, structured: Any, policy: Policy, promise: Output) -> ToolResult:
     """Content from the first half, structured content from the second."""
-    shown = ToolResult.of(_normalize(payload, policy, _NO_PROMISE))
+    shown = content_half(payload, policy)
     encoded = encode(structured, policy)
     boxed = promise.is_boxed or not encoded.body.startswith(b"{")
     notices = shown.notices + encoded.notices
