@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.cursor import CursorKeys, Cursors, Position, dearest, farthest, query_hash
-from aerogram.errors import InvalidCursor
+from aerogram.errors import ContractError, InvalidCursor
 from aerogram.tokens import Estimate, Vocabulary
 
 QUERY = query_hash("search", {"query": "JWT"})
@@ -182,6 +182,31 @@ def test_a_cursor_expires(documented: bool) -> None:
     assert opened(cursors, cursor).expires_at == 1_060
     now[0] = 1_060.0
     assert reason_of(cursors, cursor) == "expired"
+
+
+@pytest.mark.parametrize("documented", [False, True])
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"offset": -1}, "/offset"),
+        ({"offset": 2**63}, "/offset"),
+        ({"offset": 1.5}, "/offset"),
+        ({"offset": True}, "/offset"),
+        ({"size": -1}, "/size"),
+        ({"size": 10**30}, "/size"),
+        ({"response_mode": "nope"}, "/response_mode"),
+    ],
+)
+def test_a_position_that_could_not_be_opened_again_is_refused_when_sealing(changes, place, documented) -> None:
+    with pytest.raises(ContractError) as refused:
+        Cursors().seal(replace(HERE, **changes), documented=documented)
+    assert refused.value.pointer == place
+
+
+@pytest.mark.parametrize("documented", [False, True])
+def test_the_farthest_position_opens(documented) -> None:
+    cursors, far = Cursors(), replace(HERE, offset=2**63 - 1, size=2**63 - 1)
+    assert cursors.open(cursors.seal(far, documented=documented), query_hash=QUERY).offset == far.offset
 
 
 def test_a_position_too_long_for_a_cursor_is_refused_when_sealing() -> None:

@@ -84,6 +84,7 @@ _CHEAP_PLACE: Final = 2
 """The name before the proof takes fewest tokens where it begins so far into three bytes."""
 _DOCUMENTED: Final = ("query_hash", "offset", "response_mode")
 _URL_UNSAFE: Final = str.maketrans({">": "\\u003e", "?": "\\u003f", "~": "\\u007e", "\x7f": "\\u007f"})
+_LARGEST: Final = (1 << 63) - 1
 _TO_URL_ALPHABET: Final = str.maketrans("+/", "-_")
 
 
@@ -312,6 +313,7 @@ class Cursors:
 
     def seal(self, position: Position, *, principal: str | None = None, documented: bool = False) -> str:
         """The position as a signed cursor that only this principal can use."""
+        _check_position(position)
         key = self._keys.signing_key()
         now = self._clock()
         wanted = position.expires_at or now + self._lifetime
@@ -371,6 +373,15 @@ class Cursors:
             remedy = f"Repeat the request with response_mode {body.mode!r}, or without the cursor"
             _refuse("This cursor belongs to another response mode", "mode", remedy)
         return Position(query_hash, body.offset, body.mode, _unpack_key(body.key), float(ends), body.seen, body.size)
+
+
+def _check_position(position: Position) -> None:
+    """Refuse what no cursor could be opened for again."""
+    if position.response_mode not in _MODES:
+        raise ContractError(f"a mode is one of {', '.join(_MODES)}, not {position.response_mode!r}", "/response_mode")
+    for name, number in (("offset", position.offset), ("size", position.size or 0)):
+        if type(number) is not int or not 0 <= number <= _LARGEST:
+            raise ContractError(f"it is a whole number from 0 to {_LARGEST}, not {number!r}", f"/{name}")
 
 
 _TAG: Final = "$"
