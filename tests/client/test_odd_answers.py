@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from aerogram.client import Client, read
+from aerogram.content import Content
 from aerogram.errors import ContractError, IntegrityError, NotFound
 
 LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
@@ -105,3 +106,36 @@ def test_the_way_to_the_rest_is_found_in_long_words_as_fast_as_they_are_long():
     body = {"success": True, "data": {"results": [1]}, "error": None, "meta": meta}
     with pytest.raises(IntegrityError):
         Client(lambda *_: {"content": []}, retrieve="retrieve", on_notice=lambda *_: None).whole(read(body))
+
+
+DIGEST = Content.of_json([1]).hash
+
+
+def partial(**names: str) -> Client:
+    """A client of a server whose reply shows one item of some, and says under which names the rest is kept."""
+
+    def answer(target, arguments):
+        if target == "retrieve":
+            return {"success": True, "error": None, "data": {"results": [1]}, "meta": {"version": "response-v2"}}
+        meta = {"version": "response-v2", "content_fidelity": "partial", "content_archive_hashes": names}
+        return {"success": True, "error": None, "data": {"results": [{"n": 1}]}, "meta": meta}
+
+    return Client(answer, retrieve="retrieve", on_notice=lambda *_: None)
+
+
+@pytest.mark.parametrize("names", [("a",), ("data/1",), ("data/-1",), ("data/0", "data/7"), ("envelope", "rest")])
+def test_a_part_of_which_nobody_knows_what_it_is_of_makes_nothing_whole(names):
+    client = partial(**dict.fromkeys(names, DIGEST))
+    reply = client.call("rows")
+    with pytest.raises(ContractError, match="cannot be made whole"):
+        client.whole(reply)
+    assert client.recover(reply) == dict.fromkeys(names, [1])
+    with pytest.raises(ContractError, match="cannot be made whole"):
+        list(client.items("rows"))
+    assert list(client.items("rows", whole=False)) == [{"n": 1}]
+
+
+@pytest.mark.parametrize("names", [("data", "a"), ("data/0",), ("data/0", "content/1")])
+def test_parts_that_are_known_make_a_reply_whole(names):
+    client = partial(**dict.fromkeys(names, DIGEST))
+    assert client.whole(client.call("rows")).fidelity.level == "full"

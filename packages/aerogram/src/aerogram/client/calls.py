@@ -212,6 +212,7 @@ def make_whole(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
         return reply
     if not found:  # content beside the data may be all that was cut
         raise NotFound("What is missing from this reply was not kept", remediation="Ask for less at once")
+    _check_parts(reply.data, found)
     heard = {**reply.present_fields(), "fidelity": Fidelity("full"), "data": _whole_data(reply.data, found)}
     heard["notices"] = tuple(notice for notice in reply.notices if not _is_about_size(notice, reply.fidelity))
     heard["actions"] = tuple(action for action in reply.actions if "hash" not in (action.args or {}))
@@ -219,6 +220,21 @@ def make_whole(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
         heard["status"] = "ok"
     whole = restore(heard, found.get("envelope") or {}, "the archive", "/envelope")
     return whole.replace(fidelity=Fidelity("full"))
+
+
+def _check_parts(data: Any, found: Mapping[str, Any]) -> None:
+    """Refuse parts whose names do not say where they belong; where all of the data is among them, nothing is missing.
+
+    Content belongs beside the data.
+    """
+    items = range(len(data)) if isinstance(data, list) else ()
+    places = {"data", "envelope", "content", *(f"data/{at}" for at in items)}
+    odd = [name for name in found if name not in places and not name.startswith("content/")]
+    if odd and "data" not in found:
+        raise ContractError(
+            f"the reply says nowhere what its part {odd[0][:100]!r} is of, so it cannot be made whole; "
+            "recover() gives its parts"
+        )
 
 
 def _is_about_size(notice: Notice, fidelity: Fidelity) -> bool:
