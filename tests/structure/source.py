@@ -30,7 +30,7 @@ LADDERS = {
         ("testing",),
     ),
     "aerogram_page": (
-        ("aerogram_page", "members", "paths"),
+        ("aerogram_page", "members", "paths", "work"),
         ("files", "live", "pieces", "violations"),
         ("calls", "opening"),
         ("host", "targets"),

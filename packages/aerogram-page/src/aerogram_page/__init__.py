@@ -2,6 +2,7 @@
 
     host.py        what a page is given by whoever mounts it: a contract, operations to call, who is who
     routes.py      its addresses: the document and its assets, and what the browser asks of the server
+    work.py        what is computed for a caller, within bounds, and ended with the request
     sources.py     the replies that are shown: answers to calls, opened replies, failures
     shrink.py      a reply fitted into a budget, and the curve of what fits into which
     pieces.py      what was left out, piece by piece, and each of them back

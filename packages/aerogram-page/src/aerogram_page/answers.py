@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any, Final
 
-from anyio import to_thread
-
 from aerogram.channels import POLICIES
 from aerogram.dialects import dialect
 from aerogram.errors import NotFound
@@ -19,10 +17,11 @@ from aerogram_page.digests import DigestView
 from aerogram_page.failures import every_failure, one_failure, provoke
 from aerogram_page.fitting import LARGEST_SHOWN, SPOKEN, Shrinker
 from aerogram_page.host import HTTP_DIALECT, WAYS, Host, choose_delivery, own_way
-from aerogram_page.opening import open_reply
+from aerogram_page.opening import OpenedReply, open_reply
 from aerogram_page.paths import LARGEST_REPLY
 from aerogram_page.snippets import CallSnippets
 from aerogram_page.sources import Sources
+from aerogram_page.work import LARGEST_VALUES, compute
 
 __all__ = ["PageAnswers"]
 
@@ -108,6 +107,7 @@ class PageAnswers:
             "counter": best_counter().name,
             "limits": {
                 "reply_bytes": LARGEST_REPLY,
+                "reply_values": LARGEST_VALUES,
                 "shown_bytes": LARGEST_SHOWN,
                 "listed_pieces": pieces.LISTED,
             },
@@ -140,9 +140,9 @@ class PageAnswers:
 
     async def open(self, raw: bytes, principal: str | None) -> dict[str, Any]:
         """A reply that somebody has pasted, at hand from now on."""
-        opened = await to_thread.run_sync(open_reply, raw)
+        opened, told = await compute(_open, raw)
         self._sources.keep(opened, principal)
-        return opened.as_json()
+        return told
 
     async def piece(self, ask: asks.Piece, principal: str | None) -> dict[str, Any]:
         """A piece of what was left out, and whether it is what it should be."""
@@ -152,7 +152,7 @@ class PageAnswers:
         except NotFound:
             self._shrinker.forget(principal, ask.archive)
             raise
-        return await to_thread.run_sync(pieces.recover_piece, entry, ask.archive, ask.pointer, ask.hash)
+        return await compute(pieces.recover_piece, entry, ask.archive, ask.pointer, ask.hash)
 
     def copy(self, ask: asks.Copy, base: str) -> dict[str, Any]:
         """A call as it is typed elsewhere; where there is no server to call, how the opened reply is read."""
@@ -166,3 +166,8 @@ class PageAnswers:
             "typescript": copies.typescript(),
             "mcp": self._host.clients(mcp_url),
         }
+
+
+def _open(raw: bytes) -> tuple[OpenedReply, dict[str, Any]]:
+    opened = open_reply(raw)
+    return opened, opened.as_json()

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from anyio import to_thread
-
 from aerogram.archive import Archive
 from aerogram.content.jsontext import dumps_unproven
 from aerogram.errors import ContractError, NotFound
 from aerogram_page import pieces
+from aerogram_page.work import compute
 
 __all__ = ["CallHistory", "KeptCall"]
 
@@ -69,7 +68,7 @@ class CallHistory:
         if digest not in self._find(number).hashes.values():
             raise NotFound("This call names no such piece")
         entry = await pieces.entry_of(self._archive, digest, None)
-        return await to_thread.run_sync(pieces.recover_piece, entry, digest, None, None)
+        return await compute(pieces.recover_piece, entry, digest, None, None)
 
     def _find(self, number: int) -> KeptCall:
         if number not in self._kept:

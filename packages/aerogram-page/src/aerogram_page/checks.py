@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from anyio import to_thread
 from pydantic import ValidationError
 
-from aerogram.content.jsontext import loads
 from aerogram.dialects import dialect as dialect_named
 from aerogram.digest.payload import payload_of
 from aerogram.errors import ContractError, ReplyError
@@ -15,6 +13,7 @@ from aerogram_page import asks
 from aerogram_page.digests import DigestView
 from aerogram_page.opening import OpenedReply, open_reply
 from aerogram_page.violations import Fault, faults_of, model_faults
+from aerogram_page.work import compute, load
 
 __all__ = ["Checker"]
 
@@ -34,17 +33,17 @@ class Checker:
         if ask.dialect is not None:
             dialect_named(ask.dialect)
         try:
-            value = await to_thread.run_sync(loads, ask.text.removeprefix(_MARK))
+            value = await compute(load, ask.text.removeprefix(_MARK))
         except ContractError as error:
             return _report("none", None, (Fault("", error.rule),))
-        digest = _as_digest(value)
+        digest = await compute(_as_digest, value)
         if digest is not None:
             return await self._digest(digest, ask.document, principal)
-        return await to_thread.run_sync(_reply, ask)
+        return await compute(_reply, ask)
 
     async def _digest(self, value: Any, document: str | None, principal: str | None) -> dict[str, Any]:
         try:
-            payload = payload_of(value)
+            payload = await compute(payload_of, value)
         except ValidationError as error:
             return _report("digest", None, tuple(model_faults(error, value)))
         shown = await self._digests.render(payload, document, principal)
@@ -63,7 +62,7 @@ def _as_digest(value: Any) -> Any:
     if value.get("content_type") != "digest/v1" or not isinstance(content, (str, dict)):
         return None
     try:
-        return loads(content) if isinstance(content, str) else content
+        return load(content) if isinstance(content, str) else content
     except ContractError:
         return {"content": content}
 
@@ -72,6 +71,8 @@ def _reply(ask: asks.Check) -> dict[str, Any]:
     try:
         opened = open_reply(ask.text)
     except ReplyError as error:
+        if error.error_code == "CONTENT_TOO_LARGE":
+            raise
         return _report("none", None, (Fault("", error.message),))
     if ask.dialect is not None:
         return _of_reply("reply", ask.dialect, faults_of(opened.body, ask.dialect), opened)

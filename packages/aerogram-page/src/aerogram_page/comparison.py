@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from anyio import to_thread
-
 from aerogram._mcp.results import tool_result
 from aerogram.channels import Channels, Policy, channels_of
 from aerogram.content.jsontext import dumps, value_at
@@ -19,6 +17,7 @@ from aerogram_page.fitting import LARGEST_SHOWN, SPOKEN, Shrinker
 from aerogram_page.host import Delivery
 from aerogram_page.members import MCP, differences, explain, members_of
 from aerogram_page.sources import ReplyView, Sources
+from aerogram_page.work import compute
 
 __all__ = ["Comparison"]
 
@@ -57,7 +56,7 @@ class Comparison:
         done = await self._shrinker.fit(
             shown, wire, self._shrinker.delivery("mcp", ask.channels), ask.budget, principal
         )
-        return await to_thread.run_sync(_compare, bodies, done.reply, dialect_named(wire), done.contract.channels)
+        return await compute(_compare, bodies, done.reply, dialect_named(wire), done.contract.channels)
 
     async def _encode(
         self, name: str, shown: ReplyView, ask: asks.Compare, principal: str | None
@@ -65,8 +64,8 @@ class Comparison:
         """The body in a dialect, and a note when it is another reply's."""
         if name != "problem" or shown.reply.problem is not None:
             done = await self._shrinker.fit(shown, name, _ALONE, ask.budget, principal)
-            return done.contract.speaker.encode(done.reply), None
-        if len(dumps(shown.reply.data)) > LARGEST_WHOLE:
+            return await compute(done.contract.speaker.encode, done.reply), None
+        if len(await compute(dumps, shown.reply.data)) > LARGEST_WHOLE:
             return None, _NONE
         refused = (await self._shrinker.fit(shown, "standard-v2", _ALONE, TOO_SMALL, principal)).reply
         return (dialect_named(name).encode(refused), _INSTEAD) if refused.problem is not None else (None, _NONE)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from anyio import to_thread
-
 from aerogram.client.reading import raise_for_problem
 from aerogram.content.jsontext import loads
 from aerogram.digest.payload import DigestPayload, is_digest, payload_of
@@ -17,6 +15,7 @@ from aerogram.errors import NotFound, ReplyError
 from aerogram.tokens import best_counter
 from aerogram_page import asks
 from aerogram_page.host import Host
+from aerogram_page.work import compute, load
 
 __all__ = ["LARGEST_TEXT", "DigestView"]
 
@@ -37,8 +36,9 @@ class DigestView:
             payload = payload_of(source)
             about = {"source_file": ask.source_file, "title": source.get("title") or ask.source_file}
             return {**about, **await self.render(payload, None, principal)}
-        given = loads(ask.digest) if isinstance(ask.digest, str) else ask.digest
-        return {"source_file": None, "title": None, **await self.render(payload_of(given), ask.text, principal)}
+        given = await compute(load, ask.digest) if isinstance(ask.digest, str) else ask.digest
+        payload = await compute(payload_of, given)
+        return {"source_file": None, "title": None, **await self.render(payload, ask.text, principal)}
 
     async def _make(self, source_file: str, query: str, principal: str | None) -> Mapping[str, Any]:
         allowance = await self._host.take(self._host.digest_operation, principal)
@@ -55,11 +55,11 @@ class DigestView:
     async def render(self, payload: DigestPayload, given: str | None, principal: str | None) -> dict[str, Any]:
         """A digest over its text: that which was given, or that in the archive."""
         text, source = await self._text(payload, given, principal)
-        return await to_thread.run_sync(_render, payload, text, source)
+        return await compute(_render, payload, text, source)
 
     async def _text(self, payload: DigestPayload, given: str | None, principal: str | None) -> tuple[str | None, str]:
         if given is not None:
-            return await to_thread.run_sync(_source_text, payload, given), "given"
+            return await compute(_source_text, payload, given), "given"
         archive = self._host.contract.archive
         if archive is None:
             return None, "none"

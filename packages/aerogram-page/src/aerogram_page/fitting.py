@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from anyio import to_thread
-
 from aerogram.answer import ReplyDraft
 from aerogram.archive import Archive
 from aerogram.channels import Policy, Sizer, channels_of
@@ -27,6 +25,7 @@ from aerogram.tokens import Budget, Counter, best_counter
 from aerogram_page import asks, pieces
 from aerogram_page.host import Delivery, Host, Way, choose_delivery
 from aerogram_page.sources import ReplyView, Sources
+from aerogram_page.work import compute, is_beyond
 
 __all__ = ["LARGEST_SHOWN", "SPOKEN", "Shrinker"]
 
@@ -35,7 +34,8 @@ SUCCESSES: Final = ("response-v2", "standard-v2", "knowledge-1.0", "bare")
 LARGEST_SHOWN: Final = 2_000_000
 """Bytes of the largest body that is sent to the browser."""
 ROOMY: Final = 1_000_000
-"""Bytes of data beyond which a reply is not counted in every mode and dialect, only in those that are looked at."""
+MANY_VALUES: Final = 20_000
+"""Bytes and values beyond which a reply is not counted in every mode and dialect, only in those that are looked at."""
 POINTS: Final = 12
 SMALLEST: Final = 60
 _REMEMBERED: Final = 512
@@ -111,7 +111,7 @@ class Shrinker:
         waited = time.perf_counter() - started
         done = await self.fit(shown, ask.dialect, self.delivery(ask.way, ask.channels), ask.budget, principal)
         others = await self._in_modes(ask, shown, principal)
-        told = await to_thread.run_sync(self._report, ask, done, others)
+        told = await compute(self._report, ask, done, others)
         return {**told, "ms": {"answer": round(waited * 1000, 1), "fit": round(done.ms, 1)}}
 
     def delivery(self, way: Way | None, channels: Policy | None) -> Delivery:
@@ -125,7 +125,7 @@ class Shrinker:
         limit = None if budget is None else Budget.of(budget)
         contract = shown.contract(self._host.contract, dialect, going, limit)
         _require_speech(contract, shown)
-        done = await to_thread.run_sync(_fit, shown, contract, going, limit)
+        done = await compute(_fit_and_collect, shown, contract, going, limit)
         if not done.leftovers or shown.archive is None:
             return done
         if await self._archive(shown.archive, done.leftovers, principal):
@@ -222,7 +222,7 @@ class Shrinker:
     def _sizes(self, ask: asks.Shrink, done: _FittedReply, others: dict[Mode, ReplyView | None]) -> dict[str, Any]:
         """Tokens of the whole reply by mode and dialect, and of what each dialect would send within the budget."""
         counter = done.counter
-        is_roomy = len(dumps(done.whole.data)) > ROOMY
+        is_roomy = _is_roomy(done.whole)
         spoken = [name for name in ((ask.dialect,) if is_roomy else SUCCESSES) if name != "problem"]
         table: dict[str, dict[str, int | None]] = {}
         for mode, shown in others.items():
@@ -282,11 +282,11 @@ class Shrinker:
         started = time.perf_counter()
         possible = self._sources.modes(ask.source)
         first = await self._sources.find(ask.source, possible[-1], principal)
-        is_roomy = len(dumps(first.reply.data)) > ROOMY
+        is_roomy = await compute(_is_roomy, first.reply)
         wanted = ask.modes or ([possible[-1]] if is_roomy else list(possible))
         shown = {mode: await self._in_mode(ask.source, mode, principal) for mode in wanted if mode in possible}
         there = {mode: one for mode, one in shown.items() if one is not None}
-        told = await to_thread.run_sync(self._draw, ask, there, 6 if is_roomy else POINTS)
+        told = await compute(self._draw, ask, there, 6 if is_roomy else POINTS)
         return {**told, "ms": {"fit": round((time.perf_counter() - started) * 1000, 1)}}
 
     def _draw(self, ask: asks.Curve, shown: dict[Mode, ReplyView], points: int) -> dict[str, Any]:
@@ -346,6 +346,18 @@ def _fit(shown: ReplyView, contract: Contract, going: Delivery, budget: Budget |
     started = time.perf_counter()
     fitted = shown.fit(contract)
     return _FittedReply(shown, contract, going, budget, fitted, (time.perf_counter() - started) * 1000)
+
+
+def _fit_and_collect(shown: ReplyView, contract: Contract, going: Delivery, budget: Budget | None) -> _FittedReply:
+    """The fitted reply, with what fell off it collected, which takes as long."""
+    done = _fit(shown, contract, going, budget)
+    _ = done.leftovers
+    return done
+
+
+def _is_roomy(reply: Reply[Any]) -> bool:
+    written = dumps(reply.data)
+    return len(written) > ROOMY or is_beyond(written, MANY_VALUES)
 
 
 def _budget(asked: int | str | None, done: _FittedReply) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aerogram.channels import summary_of
 from aerogram.client.reading import items_of, read
 from aerogram.content import sha256_of
-from aerogram.content.jsontext import loads, part_to_json
+from aerogram.content.jsontext import part_to_json
 from aerogram.dialects import NAMES, recognise
 from aerogram.dialects import dialect as dialect_named
 from aerogram.dialects import read as read_body
@@ -16,6 +16,7 @@ from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.reply import Reply
 from aerogram_page.paths import LARGEST_REPLY
 from aerogram_page.violations import Fault, faults_of
+from aerogram_page.work import count_values, load
 
 __all__ = ["OpenedReply", "open_reply"]
 
@@ -32,6 +33,7 @@ class OpenedReply:
     reply: Reply[Any]
     recognised: str
     bytes: int
+    values: int
     body: Any = field(repr=False)
     faults: tuple[Fault, ...] = ()
     title: str = ""
@@ -83,12 +85,14 @@ def open_reply(text: str | bytes, *, title: str = "") -> OpenedReply:
     nearest = _nearest(inner) if dialect == "bare" else None
     faults = faults_of(inner, nearest or dialect)
     claimed = nearest if faults else None
-    return OpenedReply("r-" + sha256_of(raw)[7:31], reply, recognised, len(raw), body, faults, title, claimed)
+    return OpenedReply(
+        "r-" + sha256_of(raw)[7:31], reply, recognised, len(raw), count_values(raw), body, faults, title, claimed
+    )
 
 
 def _parse(raw: bytes) -> Any:
     try:
-        return loads(raw)
+        body = load(raw)
     except ContractError as error:
         raise ReplyError(
             f"This is no JSON that can be shown: {error.rule}",
@@ -96,6 +100,10 @@ def _parse(raw: bytes) -> Any:
             remediation="Open one JSON value in UTF-8: a body, a tool result, or plain data",
             details={"errors": [{"detail": error.rule, "pointer": ""}]},
         ) from None
+    for block in body["content"] if _is_tool_result(body) else ():
+        if isinstance(block, dict) and isinstance(block.get("text"), str):
+            count_values(block["text"])  # a body may stand in there
+    return body
 
 
 def _read(body: Any) -> tuple[Reply[Any], str]:

@@ -32,7 +32,7 @@ from pydantic import BaseModel
 from aerogram._http.exchange import Receive, Scope, Send
 from aerogram._http.responses import render
 from aerogram.codes import TABLE
-from aerogram.content.jsontext import dumps, loads
+from aerogram.content.jsontext import dumps
 from aerogram.dialects import dialect
 from aerogram.errors import (
     AerogramError,
@@ -54,6 +54,7 @@ from aerogram_page.answers import PageAnswers
 from aerogram_page.calls import CallHistory
 from aerogram_page.host import Host
 from aerogram_page.paths import API, ASSETS, LARGE_BODIES, OPEN
+from aerogram_page.work import compute, load
 
 try:
     from starlette.applications import Starlette
@@ -153,7 +154,7 @@ class _PageHandlers:
         """A handler for questions in JSON."""
 
         async def handle(request: Request) -> Response:
-            ask = model.model_validate(await _body(request))
+            ask = await _ask(request, model)
             return _json(await answer(ask, self._host.principal(request.scope)))
 
         return handle
@@ -189,7 +190,7 @@ class _PageHandlers:
 
     async def copy(self, request: Request) -> Response:
         """A call as it is typed elsewhere."""
-        ask = asks.Copy.model_validate(await _body(request))
+        ask = await _ask(request, asks.Copy)
         return _json(self._answers.copy(ask, _base(request)))
 
     async def live(self, request: Request) -> Response:
@@ -277,9 +278,11 @@ def _callers_fault(error: Exception) -> ReplyError | None:
     return ValidationFailed(str(error)) if type(error) is AerogramError else None
 
 
-async def _body(request: Request) -> Any:
+async def _ask(request: Request, model: type[Ask]) -> Ask:
+    """The question in the body of a request."""
     _require_type(request, frozenset({_JSON}))
-    return loads(await request.body())
+    raw = await request.body()
+    return await compute(lambda: model.model_validate(load(raw)))
 
 
 def _require_type(request: Request, known: frozenset[str]) -> None:

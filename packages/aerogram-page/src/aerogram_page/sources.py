@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from anyio import to_thread
-
 from aerogram._http.routes import CONTENT
 from aerogram.answer import Call, ReplyDraft, annotate, bring_to_size, clean, normalize, select
 from aerogram.archive import Archive
@@ -32,6 +30,7 @@ from aerogram.tokens import Budget, Counter
 from aerogram_page import asks
 from aerogram_page.host import Delivery, Host
 from aerogram_page.opening import OpenedReply
+from aerogram_page.work import LARGEST_VALUES, compute, stop_if_ended
 
 __all__ = ["ReplyView", "Sources"]
 
@@ -39,8 +38,9 @@ KEPT_ANSWERS: Final = 128
 KEPT_SECONDS: Final = 300.0
 KEPT_REPLIES: Final = 8
 KEPT_BYTES: Final = 40 * 1024 * 1024
+KEPT_VALUES: Final = 2 * LARGEST_VALUES
 ARCHIVED_BYTES: Final = 64 * 1024 * 1024
-"""How much of opened replies is kept at hand: how many, their text, and what falls off them, per caller."""
+"""How much of opened replies is kept at hand: how many, their text and values, and what falls off them, per caller."""
 
 
 @dataclass(eq=False)
@@ -85,6 +85,7 @@ class ReplyView:
 
     def fit(self, contract: Contract) -> ReplyDraft:
         """The reply within the budget of a contract, as it would be sent."""
+        stop_if_ended()
         return bring_to_size(replace(self.call, contract=contract), self.draft)
 
     def size(self, contract: Contract, counter: Counter) -> int:
@@ -126,7 +127,8 @@ class Sources:
     @property
     def _is_full(self) -> bool:
         size = sum(kept.opened.bytes for kept in self._opened.values())
-        return len(self._opened) > KEPT_REPLIES or size > KEPT_BYTES
+        values = sum(kept.opened.values for kept in self._opened.values())
+        return len(self._opened) > KEPT_REPLIES or size > KEPT_BYTES or values > KEPT_VALUES
 
     def modes(self, source: asks.ReplySource) -> tuple[Mode, ...]:
         """The modes in which a source can be shown."""
@@ -142,7 +144,7 @@ class Sources:
             return await self._answer(source.call, mode, principal, is_free)
         if source.failure is not None:
             return self._failure(source.failure)
-        return await to_thread.run_sync(self._view, self._find_opened(source.reply or "", principal), mode)
+        return await compute(self._view, self._find_opened(source.reply or "", principal), mode)
 
     # calls
 

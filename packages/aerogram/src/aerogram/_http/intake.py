@@ -64,9 +64,10 @@ def refuse_loose(receive: Receive, exchange: Any) -> Receive:
         if message.get("more_body", False) and size <= LARGEST:
             return message
         body, held = b"".join(held) if size <= LARGEST else b"", None
-        found = find_looseness(body)
         terms = exchange.terms
-        if found is not None and terms is not None and terms.migrated and not terms.is_foreign:
+        if terms is None or not terms.migrated or terms.is_foreign:
+            return message
+        if (found := find_looseness(body)) is not None:
             raise LooseBody(*found)
         return message
 
