@@ -58,11 +58,20 @@ datas = (
 
 
 @st.composite
+def heavy_words(draw: st.DrawFn) -> dict[str, Any]:
+    """Much that a reply says besides its data."""
+    return {
+        "extra": {"note": draw(long_text)},
+        "citations": [Citation(title=draw(text), source_url="https://example.com/" + draw(text))] * 3,
+        "notices": [Notice(draw(text) or "a notice", suggestion=draw(text) or None)],
+    }
+
+
+words_besides = st.integers(0, 3).flatmap(lambda chance: st.just({}) if chance else heavy_words())
+
+
+@st.composite
 def replies(draw: st.DrawFn) -> Reply[Any]:
     """A reply with any data and now and then a heavy envelope."""
-    said: dict[str, Any] = {}
-    if draw(st.integers(0, 3)) == 0:
-        said["extra"] = {"note": draw(long_text)}
-        said["citations"] = [Citation(title=draw(text), source_url="https://example.com/" + draw(text))] * 3
-        said["notices"] = [Notice(draw(text) or "a notice", suggestion=draw(text) or None)]
+    said = draw(words_besides)
     return Reply.ok(draw(datas), request_id="req_1", operation="search", timestamp="2026-11-15T10:00:00Z", **said)

@@ -239,7 +239,7 @@ def test_a_list_deep_inside_a_record_says_that_it_is_cut_and_where_it_goes_on() 
     short = leftovers[0].content.hash.removeprefix("sha256:")[:12]
     assert fitted.notices[-1].message == (
         f"{len(notes)} of 80 about/notes shown; "
-        f"more: retrieve(hash='{short}', path='/about/notes', offset={len(notes)})"
+        f"more: retrieve(hash='{short}', path='/about/notes', offset={len(notes)}); end: offset=-10"
     )
 
 

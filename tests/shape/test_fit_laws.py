@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 from hypothesis import given
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 from aerogram.channels import POLICIES, Sizer
 from aerogram.content import Content
 from aerogram.content.jsontext import dumps, loads
+from aerogram.cursor import CursorKeys, Cursors
 from aerogram.dialects import dialect
-from aerogram.reply import Reply
+from aerogram.reply import Page, Reply
 from aerogram.shape.fit import fit, without_archive
+from aerogram.shape.pages import Pager, rows_of
 from aerogram.tokens import Bytes, Characters, Vocabulary
 
 from . import strategies
@@ -60,18 +63,46 @@ def test_fitting_is_deterministic_and_what_fits_stays_as_it_is(
         assert first.leftovers == ()
 
 
-@given(strategies.rows(60), st.integers(150, 4_000), st.integers(1, 400), manners)
-def test_more_room_never_shows_fewer_rows_in_their_whole(
-    data: list[dict[str, Any]], budget: int, more: int, manner: dict[str, bool]
+def _shown(fitted: Reply[Any], every: list[Any]) -> tuple[int, int]:
+    """How many rows are shown whole, before the first that is not, and how many in all."""
+    rows = rows_of(fitted.data) if fitted.problem is None else None
+    shown = [] if rows is None else rows.items
+    whole = takewhile(lambda pair: pair[0] == pair[1], zip(shown, every, strict=False))
+    return sum(1 for _ in whole), len(shown)
+
+
+kinds_of_rows = (
+    strategies.rows(60)
+    | st.lists(strategies.long_text, min_size=2, max_size=40)
+    | st.builds(lambda number: [[n, f"name {n}", n % 3] for n in range(number)], st.integers(2, 80))
+    | st.builds(lambda number: list(range(number)), st.integers(2, 200))
+)
+boxes = st.builds(lambda rows, note: {"note": note, "rows": rows}, strategies.rows(40), strategies.long_text)
+PAGER = Pager(Cursors(CursorKeys.from_secrets("a secret of sixteen bytes"), clock=lambda: 1e9), "list", documented=True)
+
+
+@given(
+    kinds_of_rows | boxes,
+    strategies.words_besides,
+    sizers,
+    st.integers(100, 4_000),
+    st.integers(1, 400),
+    manners,
+    st.booleans(),
+)
+def test_more_room_never_shows_fewer_rows(
+    data: Any, said: dict[str, Any], sizer: Sizer, budget: int, more: int, manner: dict[str, bool], goes_on: bool
 ) -> None:
-    """Nor, with as many whole rows, fewer in less detail; rows are a beginning."""
+    """Nor fewer whole ones: of every kind of rows, in every dialect and channel, whatever is said besides."""
+    rows = rows_of(data)
+    assert rows is not None
+    how: dict[str, Any] = {"resume": PAGER.seal} if goes_on else {}
+    page = Page(has_more=False, total=len(rows.items)) if goes_on else None
+    reply = Reply.ok(data, request_id="req_1", operation="list", timestamp="2026-11-15T10:00:00Z", page=page, **said)
     seen = []
     for one in (budget, budget + more):
-        fitted = fit(Reply.ok(data), one, measure=Sizer(), retrieve="retrieve", **manner).reply
-        shown = fitted.data if fitted.problem is None else []
-        assert [row["id"] for row in shown if "id" in row] == [row["id"] for row in data[: len(shown)]]
-        whole = [row == original for row, original in zip(shown, data, strict=False)]
-        seen.append((sum(whole), len(shown)))
+        fitted = fit(reply, one, measure=sizer, retrieve="retrieve", **manner, **how).reply
+        seen.append(_shown(fitted, rows.items))
     assert seen == sorted(seen)
 
 

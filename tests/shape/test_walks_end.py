@@ -67,8 +67,8 @@ class Desk:
         assert reply.problem is not None or self.sizer(reply) <= budget
         return reply
 
-    async def walk(self, budget: int, size: int) -> Walk:
-        reply = await self.ask(budget, page_size=size)
+    async def walk(self, budget: int, size: int, **how: Any) -> Walk:
+        reply = await self.ask(budget, page_size=size, **how)
         if reply.problem is not None:
             assert reply.problem.code == "TOKEN_LIMIT_EXCEEDED"
             return Walk([], reply.problem.remediation)
@@ -81,18 +81,22 @@ class Desk:
             if not reply.page.has_more:
                 assert start == COUNT
                 return Walk(pages)
-            reply = await self.ask(budget, reply.page.cursor)
+            reply = await self.ask(budget, reply.page.cursor, **how)
 
     async def _read(self, page: Reply[Any], start: int) -> int:
-        """How many rows a page has, which are the next ones: as they were, or so in the archive."""
+        """How many rows a page has, which are the next ones: as they were, or so in the archive.
+
+        One that is passed over, because nothing of it has room, is there only.
+        """
         shown = _rows(page.data)
-        whole = self.rows[start : start + len(shown)]
-        assert shown
+        whole = self.rows[start : start + max(len(shown), 1)]
         if shown != whole:
             assert page.fidelity is not None
             kept = await self.archive.get((page.fidelity.archive_hashes or {})["data"])
             assert _rows(kept.value()) == whole
-        return len(shown)
+            told = page.notices[-1].message
+            assert bool(shown) != told.startswith(f"0 of {COUNT} shown, for the first is too large; ")
+        return len(whole)
 
 
 def _rows(data: Any) -> list[Any]:
@@ -149,6 +153,36 @@ async def test_a_row_far_ahead_that_no_page_could_show_is_told_of_at_the_beginni
     needed = named_in(refused.problem.remediation)
     assert refused.problem.message == f"Its pages would need {needed} tokens, limit is {least}"
     assert (await desk.walk(needed, 1)).pages
+
+
+UNCUTTABLE = {"id": COUNT, **{f"member {number} of many": number for number in range(90)}}
+"""Each of its members is short, so none can be cut, and all of them are more than there is room for."""
+
+
+@pytest.mark.parametrize("dialect", [*DIALECTS, "bare"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_row_that_nothing_can_be_shown_of_is_passed_over_with_the_way_to_it(dialect: str, size: int) -> None:
+    """It is in the archive like any other row of its page, and the walk goes on after it."""
+    rows = [*EVEN[:3], UNCUTTABLE, *EVEN[4:8], UNCUTTABLE]
+    desk = Desk(dialect, "text", rows)
+    last = await desk.ask(400, page_size=size, response_mode="full")
+    while last.page is not None and last.page.has_more:
+        last = await desk.ask(400, last.page.cursor, response_mode="full")
+    walk = await desk.walk(400, size, response_mode="full")
+    assert sum(walk.pages) == COUNT
+    assert (last.data, last.status) == ([], "partial")
+    (digest,) = (last.fidelity.archive_hashes or {}).values() if last.fidelity else ()
+    kept = await desk.archive.get(digest)
+    assert kept.value() == [UNCUTTABLE]
+    assert f"whole: retrieve(hash='{digest[7:19]}')" in last.notices[-1].message
+
+
+async def test_a_row_that_nothing_can_be_shown_of_begins_no_walk() -> None:
+    """Whoever asks can ask for more, as the refusal says."""
+    desk = Desk("response-v2", "text", [UNCUTTABLE, *EVEN[1:]])
+    refused = await desk.walk(400, 5, response_mode="full")
+    assert not refused.pages
+    assert (await desk.walk(named_in(refused.remedy), 5, response_mode="full")).pages
 
 
 async def test_what_is_advised_on_the_way_keeps_to_the_cursor() -> None:

@@ -190,6 +190,11 @@ class Call:
         """Whether the caller asked for a page."""
         return self.cursor is not None or self.page_size is not None
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it goes on with a walk that has begun."""
+        return self.cursor is not None or (self.levers is not None and self.levers.is_walking)
+
     def succeeds_despite(self, reply: Reply[Any], problem: Problem) -> bool:
         """Whether a reply is sent although its controls have failed; a cursor is never passed over."""
         return self.is_done and reply.problem is None and problem.code != "INVALID_CURSOR"
@@ -873,6 +878,7 @@ def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
         suits=call.still_suits if call.suits is not None and call.schema is not None else None,
         echoes=contract.speaker.echoes,
         asked=find_size(call.arguments),
+        is_under_way=call.is_under_way or draft.is_archived,
     )
     if budget.counter.unit != "tokens":
         found = found._replace(reply=_with_count(found.reply, budget.room, 0))

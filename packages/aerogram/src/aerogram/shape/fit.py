@@ -22,7 +22,7 @@ from functools import cache
 from heapq import nlargest
 from itertools import accumulate, chain, islice
 from math import inf
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.content.jsontext import dumps, part_to_json, pointer_of, value_at
@@ -47,6 +47,7 @@ from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
 from aerogram.shape.ladder import Ladder, Show
+from aerogram.shape.levels import Levels, Shown
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
@@ -74,10 +75,16 @@ __all__ = [
 DATA: Final = "data"
 ENVELOPE: Final = "envelope"
 NEARLY_FULL: Final = 0.9
+WORDS_SHARE: Final = 3
+"""What a reply says besides its data, and could do without, takes at most one part in so many of the budget."""
+LONGEST_REST: Final = 2_000
+"""What stands beside the rows of an object may be so long, in bytes, for them to be what it is about."""
+TOO_LARGE: Final = "for the first is too large"
+"""What is said where a row is passed over."""
 ROUNDS: Final = 6
 MOST_ROUNDS: Final = 12
 LOOSE: Final = 0.06
-"""By such a share of the room prices may be off, as where a channel says less than all of the data."""
+"""By such a share of the room the price of a text may be off."""
 SELF_COUNTS: Final = 4
 TIGHT: Final = 3
 """Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
@@ -89,8 +96,6 @@ OUTLINE_FRAME: Final = 40
 """An outline takes at most so many times what it says, as where it is sent in two channels, and so much besides."""
 MANY_LINES: Final = 10
 """A text of so many lines may be a log or a listing, of which one wants to know how many there are."""
-ENDS_TOLD: Final = 600
-"""From such a budget on, there is room to tell the way to the end of a list."""
 _FEW_LAST: Final = 8
 MANY_ROWS: Final = 2_000
 """The hash of more rows than these is taken while rows are priced."""
@@ -171,6 +176,7 @@ def fit(
     echoes: bool = True,
     cites_unasked: bool = False,
     asked: str | None = None,
+    is_under_way: bool = False,
 ) -> Fitted:
     """The richest version of the reply whose measured size is at most the budget.
 
@@ -185,7 +191,8 @@ def fit(
     With `is_too_large`, it is known that the whole does not fit. Where the schema spares nothing, `suits` says whether
     a reply that was cut regardless still is what it promises. A contract that `echoes` the question does so as well
     where not all fits; citations that nobody asked for (`cites_unasked`) go without a word. `asked` is the size that
-    the caller has chosen itself, such as `limit=100`, who is told that it is not what ended the answer.
+    the caller has chosen itself, such as `limit=100`, who is told that it is not what ended the answer. A page that a
+    cursor led to `is_under_way`: it is never refused for a row, which is passed over with word of how to get it.
     """
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
@@ -209,6 +216,7 @@ def fit(
         echoes,
         cites_unasked,
         asked,
+        is_under_way,
     )
     whole = None if is_too_large else fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner()
     fitted = whole or fitting.reduce()
@@ -221,54 +229,23 @@ def fit(
     return fitting.refuse(reply, levers, hardest)
 
 
-class _Shown(NamedTuple):
-    """What is shown of some rows: the first `whole` as they are, then so many in less detail."""
-
-    whole: int
-    lower: int
-
-    @property
-    def rows(self) -> int:
-        return self.whole + self.lower
-
-    def describe(self, total: int | str, lacks: str) -> str:
-        """In words; `lacks` is what those in less detail are without."""
-        detail = f", {lacks}" if not self.whole else f", the last {self.lower} {lacks}"
-        return say_shown(self.rows, total, detail=detail if self.lower else "")
+_Way: TypeAlias = Callable[[], "Fitted | None"]
 
 
-class _Levels(NamedTuple):
-    """The levels at which rows can be shown, and which of them give way."""
+class _View(NamedTuple):
+    """Rows, what builds data of those that are shown, their levels, and what those in less detail lack."""
 
-    whole: Ladder
-    lower: Ladder | None
-    is_ranked: bool
+    rows: list[Any]
+    build: Callable[[list[Any]], Any]
+    levels: Levels = Levels(Ladder((), None, float))
     lacks: str = LESS
 
-    def allocate(self, room: float) -> _Shown:
-        """What there is room for."""
-        whole, lower = self.whole, self.lower
-        if lower is None:
-            return _Shown(whole.within(room), 0)
-        if self.is_ranked:
-            best = whole.within(room)
-            return _Shown(best, lower.within(room - whole.cost(0, best), best))
-        if not lower.has_all(room):
-            return _Shown(0, lower.within(room))
-        best = whole.within(room)
-        while best and whole.cost(0, best) + lower.cost(best, lower.count) > room:
-            best -= 1
-        return _Shown(best, lower.count - best)
-
-    def cost(self, shown: _Shown) -> float:
-        """What the rows cost."""
-        lower = 0.0 if self.lower is None else self.lower.cost(shown.whole, shown.rows)
-        return self.whole.cost(0, shown.whole) + lower
-
-    def show(self, shown: _Shown) -> list[Any]:
-        """The rows as they are shown."""
-        lower = [] if self.lower is None else self.lower.shown[shown.whole : shown.rows]
-        return self.whole.shown[: shown.whole] + lower
+    def describe(self, shown: Shown, total: int | str) -> str:
+        """What is shown of so many, in words."""
+        if self.lacks is TOO_LARGE:
+            return say_shown(0, total, detail=f", {TOO_LARGE}")
+        detail = f", {self.lacks}" if not shown.whole else f", the last {shown.lower} {self.lacks}"
+        return say_shown(shown.rows, total, detail=detail if shown.lower else "")
 
 
 @dataclass
@@ -295,6 +272,7 @@ class _Fitting:
     echoes: bool = True
     cites_unasked: bool = False
     asked: str | None = None
+    is_under_way: bool = False
     citations: tuple[Citation, ...] = ()
     """Those of the whole, of which there are as many as there is room for beside the rows."""
     unparsed: QueryEcho | None = None
@@ -317,6 +295,10 @@ class _Fitting:
     _exact: int | None = field(default=None, init=False)
     _envelope: Content | None = field(default=None, init=False)
     _light: Reply[Any] = field(default_factory=Reply, init=False)
+    _is_bare: bool = field(default=False, init=False)
+    _is_least: bool = field(default=False, init=False)
+    _most: int = field(default=0, init=False)
+    """How large the reply may be with its rows; the rest of the budget is for what else there is to say."""
     _original: Any = field(default=None, init=False)
     _whole: Content | None = field(default=None, init=False)
 
@@ -430,94 +412,117 @@ class _Fitting:
     # reduced
 
     def reduce(self) -> Fitted | None:
-        """The richest part that fits, or None."""
-        self._lighten()
-        fitted = self._reduce_data()
-        if fitted is None:  # a part of the data is worth more than what is said besides
-            light = self._light
-            self._lighten(to_the_last=True)
-            fitted = None if self._light == light else self._reduce_data()
-        return fitted
+        """The richest part that fits, or None.
 
-    def _reduce_data(self) -> Fitted | None:
-        """The richest part of the data that fits beside what is said about it, or None."""
-        data = self.reply.data
-        if isinstance(data, str):
-            return self._part_of_text(data)
-        rows = rows_of(data)
-        if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
-            is_boxed = rows.name is not None
-            return self._rows(rows.items, lambda shown: rows.replaced(data, shown) if is_boxed else shown)
-        if isinstance(data, dict) and data:
-            has_all = not is_map(data) and not self._is_beyond_cutting(data)
-            return (self._record(data, as_map=False) if has_all else None) or self._record(data, as_map=True)
-        return None
-
-    def _lighten(self, *, to_the_last: bool = False) -> None:
-        """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived."""
+        Of each way to show less, the richest first, the result has at least as many rows at a larger budget; so what
+        comes after the first one has one row at most.
+        """
         self._original = self.reply.data
         self._set_aside()
         self.reply = self._lean()
-        for light in chain((self.reply,), lighter(self.reply)):
-            self._light = light
-            if not to_the_last and self.measure.dearest(light.replace(data=None)) * 2 <= self.budget:
-                break
-        removed = {} if self._light is self.reply else removed_between(self.reply, self._light)
+        for way in self._ways():
+            self._lighten()
+            fitted = way()
+            if fitted is None and not self._is_bare:  # some of the data is worth more than what is said besides
+                self._lighten(to_the_last=True)
+                fitted = way()
+            if fitted is not None:
+                return fitted
+        return None
+
+    def _ways(self) -> list[_Way]:
+        """How the data can be made smaller, the richest way first."""
+        data = self.reply.data
+        if isinstance(data, str):
+            return [lambda: self._part_of_text(data)]
+        rows = rows_of(data)
+        if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
+            return self._ways_of_rows(rows)
+        return self._ways_of_record(data, data) if isinstance(data, dict) and data else []
+
+    def _lighten(self, *, to_the_last: bool = False) -> None:
+        """Have an envelope that takes up much of the budget give up what a caller can do without; it is archived.
+
+        What a heavier envelope would take is kept free before there is room for it, so that rows never make way for it.
+        """
+        lights = [self.reply, *lighter(self.reply)]
+        sizes = [self._size_of_words(light) for light in lights]
+        needs = [(size - sizes[-1]) * WORDS_SHARE for size in sizes]
+        last = len(lights) - 1
+        at = last if to_the_last else next(at for at, need in enumerate(needs) if need <= self.budget)
+        self._most, self._is_bare, self._is_least = self.budget, at == last, to_the_last
+        if at > 0 and not to_the_last:
+            self._most = min(self.budget, needs[at - 1] - (sizes[at - 1] - sizes[at]) - SPARE)
+        self._take_words(lights[at])
+
+    def _take_words(self, light: Reply[Any]) -> None:
+        removed = {} if light is self.reply else removed_between(self.reply, light)
         self._envelope = Content.of_json(removed) if removed and self.archive else None
-        self._light = self._with_room_for_citations(self._light)
+        self._light = self._with_room_for_citations(light)
+
+    def _size_of_words(self, light: Reply[Any]) -> int:
+        """The size of a reply without data that says that something is missing."""
+        self._take_words(light)
+        told = self._say({"data": None}, "partial", LESS, {}, keeps=self.archive, how="whole")
+        return self.measure.dearest(told)
 
     def _is_about_rows(self, rows: list[Any]) -> bool:
-        """Whether an object is the box of its rows: they are most of it, and what stands beside them has room."""
+        """Whether an object is the box of its rows: they are most of it, and what stands beside them is short."""
         if self.resume is not None:
             return True
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
-        is_bulk = len(some) * max(len(rows) / 200, 1) > len(rest)
-        return is_bulk and self.price(rest[: self.budget * LONGEST_TOKEN].decode("utf-8", "ignore")) * 3 < self.budget
+        return len(some) * max(len(rows) / 200, 1) > len(rest) < LONGEST_REST
 
     # rows
 
-    def _rows(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+    def _ways_of_rows(self, found: Rows) -> list[_Way]:
+        rows, whole = found.items, self.reply.data
         if len(rows) > MANY_ROWS and self.archive and self.resume is None:
             self._whole = self._answer_for(None)  # all of it, however many rows are shown
             self._whole.hash_ahead()
         show = None if self.whole_rows else self._lower_level(rows)
-        whole = Ladder(rows, None, self.price)
-        levels = _Levels(whole, None, self.ranked)
+        levels = Levels(Ladder(rows, None, self.price), None, self.ranked)
+        lacks = LESS
         if show is not None:
             lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
-            levels = levels._replace(lower=Ladder(rows, show, self.price), lacks=lacks)
-        fitted = self._rows_at(levels, rows, build)
-        if fitted is None and levels.lower is not None:  # whole rows need less of an account
-            fitted = self._rows_at(levels._replace(lower=None), rows, build)
-        if fitted is None and self.mold.fewest_items <= 1:
-            fitted = self._first_row(rows, build)
-        if fitted is None and len(rows) == 1 and show is None and not self.whole_rows:
-            fitted = self._only_row(rows, build)
-        return fitted
+            levels = levels._replace(lower=Ladder(rows, show, self.price))
+        view = _View(rows, lambda shown: found.replaced(whole, shown), levels, lacks)
+        ways: list[_Way] = [lambda: self._most_rows(view), lambda: self._one_row(view)]
+        if self.mold.fewest_items <= 1:
+            ways.append(lambda: self._first_row(view))
+        if len(rows) == 1 and show is None and not self.whole_rows:
+            ways.append(lambda: self._only_row(view))
+        if found.name is not None and self.resume is None:  # nor is there room for what stands beside them
+            first = rows[0] if show is None else show(rows[0])
+            ways += self._ways_of_record(whole, found.replaced(whole, [first]))
+        if self.is_under_way and self.resume is not None and self.archive:
+            ways.append(lambda: self._pass_over(view))
+        return ways
 
-    def _only_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+    def _only_row(self, view: _View) -> Fitted | None:
         """The facts of a row that is alone, and has more members than can be shown of it."""
+        rows = view.rows
         facts = choose_facts(rows, self.facts) if isinstance(rows[0], dict) else None
         if facts is None or self.mold.item.required:
             return None
-        lacks = describe_lacks(rows, facts.show)
-        levels = _Levels(Ladder(rows, None, self.price), Ladder(rows, facts.show, self.price), self.ranked, lacks)
-        return self._rows_at(levels, rows, build)
+        levels = view.levels._replace(lower=Ladder(rows, facts.show, self.price))
+        return self._one_row(view._replace(levels=levels, lacks=describe_lacks(rows, facts.show)))
 
-    def _rows_at(self, levels: _Levels, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
-        """As many rows as fit at these levels; None where not one does."""
+    def _most_rows(self, view: _View) -> Fitted | None:
+        """As many rows as fit at their levels beside all that is to be told; None where not one does."""
+        rows, levels = view.rows, view.levels
+        if self._is_least:
+            return None
 
-        def dress(shown: _Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
-            return self._dress_rows(build(levels.show(shown)), rows, shown, outline or {}, levels.lacks)
+        def dress(shown: Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
+            return self._dress_rows(view, shown, levels.show(shown), outline)
 
         @cache
-        def size(shown: _Shown) -> int:
+        def size(shown: Shown) -> int:
             return self.measure.dearest(dress(shown))
 
-        some = _Shown(max(len(rows) - 2, 1), 1 if levels.lower is not None else 0)  # in as many words as any other
-        frame = self.measure.dearest(self._dress_rows(build([]), rows, some, {}, levels.lacks))
-        found = self._most_to_show(levels, size, frame, rows)
+        found = self._most_to_show(view, size)
         if found is None or found.rows < self.mold.fewest_items:
             return None
         goes_on = self.resume is not None and not found.lower
@@ -525,26 +530,47 @@ class _Fitting:
             return self._finish(dress(found), found)
         return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
 
-    def _most_to_show(
-        self, levels: _Levels, size: Callable[[_Shown], int], frame: int, rows: list[Any]
-    ) -> _Shown | None:
-        """The most that fits beside what is to be told of the others, or beside nothing where that leaves no room."""
-        # of a text so long it is known without a count that not all rows fit
-        is_long = self.source is not None and len(self.source) > self.budget * LONGEST_TOKEN
-        is_told = self._is_to_be_told(rows) if is_long and levels.lower is None else None
-        most = None if is_told else self._most_within(levels, size, frame, 0)
-        if is_told is None:
-            is_told = most is not None and most.rows < len(rows) and self._is_to_be_told(rows)
-        if is_told:
-            most = self._most_within(levels, size, frame, self._outline_room) or most
-        return most or (self._most_within(levels, size, frame, 0) if is_told else None)
+    def _most_to_show(self, view: _View, size: Callable[[Shown], int]) -> Shown | None:
+        """The most that fits, beside what is to be told of the others."""
+        rows, levels, most = view.rows, view.levels, self._most
+        room = most - self._frame(view, is_lower=levels.lower is not None)
+        found = None
+        if levels.allocate(room).rows == len(rows):
+            found = levels.most_within(room, most, size)
+        if found is None or found.rows < len(rows):
+            reserve = min(max(room // OUTLINE_SHARE, 0), OUTLINE_MOST) if self._is_to_be_told(view) else 0
+            found = levels.most_within(room - reserve, most - reserve, size)
+        if self.resume is None or not self.ranked or levels.lower is None:
+            return found
+        # a page of whole rows needs no account, so there may be room for another one
+        whole = levels._replace(lower=None).most_within(most - self._frame(view, is_lower=False), most, size)
+        return max(filter(None, (found, whole)), default=None)
 
-    def _is_to_be_told(self, rows: list[Any]) -> bool:
+    def _frame(self, view: _View, *, is_lower: bool) -> int:
+        """The size of what is said of rows, in as many words as of any other number of them."""
+        some = Shown(max(len(view.rows) - 2, 1), int(is_lower))
+        return self.measure.dearest(self._dress_rows(view, some, []))
+
+    def _one_row(self, view: _View) -> Fitted | None:
+        """The first row, where it alone fits, and not beside all that is to be told."""
+        shown = Shown(0, 1) if view.levels.lower is not None else Shown(1, 0)
+        dressed = self._dress_rows(view, shown, view.levels.show(shown))
+        fits = self.mold.fewest_items <= 1 and self.measure.dearest(dressed) <= self.budget
+        return self._finish(dressed, shown) if fits else None
+
+    def _pass_over(self, view: _View) -> Fitted | None:
+        """Nothing but the way to the first row, which cannot be smaller, and the way on after it."""
+        passed = Shown(0, 1)
+        dressed = self._dress_rows(view._replace(lacks=TOO_LARGE), passed, [])
+        return self._finish(dressed, passed) if self.measure.dearest(dressed) <= self.budget else None
+
+    def _is_to_be_told(self, view: _View) -> bool:
         """Whether some of the room is kept to say what is missing: its names where it is little, or an outline.
 
         It is not for the budget to decide, so that more room never shows fewer rows.
         """
-        if self.whole_rows or self.ranked:
+        rows = view.rows
+        if self.whole_rows or self.ranked or (self.resume is not None and view.levels.lower is None):
             return False
         if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.resume is None:
             return True
@@ -566,62 +592,30 @@ class _Fitting:
     def _outline_room(self) -> int:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
-    def _most_within(
-        self, levels: _Levels, size_of: Callable[[_Shown], int], frame: int, reserve: int
-    ) -> _Shown | None:
-        """The most that fits beside the frame and what is kept free.
-
-        Where the whole turns out larger than its parts, what costs a little less is tried, so that more room never
-        shows less. A measure that pays less for a row than its price is asked again with more room.
-        """
-        target = self.budget - reserve
-        room, best = float(target - frame), None
-        enough, too_much = 0.0, inf
-        for _ in range(MOST_ROUNDS):
-            shown = levels.allocate(room) if room > 0 else _Shown(0, 0)
-            if not shown.rows or (best is not None and shown <= best):
-                break
-            over = size_of(shown) - target
-            if over <= 0:
-                best, enough = shown, room
-                if -over <= target * LOOSE:
-                    break
-                room = min(room - over, (room + too_much) / 2)
-            elif best is not None:  # what was given is far from its price, as where data is written in another form
-                too_much = room
-                room = (enough + too_much) / 2
-                if too_much - enough <= target * LOOSE:
-                    break
-            else:
-                cost = levels.cost(shown)
-                is_far = over > target * LOOSE or over * shown.rows > cost  # by more than a row that is like the others
-                # of what is paid for more than once, a part goes that is as much too large
-                share = cost * (target - frame) / (over + target - frame) if target > frame else 0.0
-                room = max(cost - over, min(share, room - 0.01)) if is_far else min(room, cost) - 0.01
-        return best
-
-    def _first_row(self, rows: list[Any], build: Callable[[list[Any]], Any]) -> Fitted | None:
+    def _first_row(self, view: _View) -> Fitted | None:
         """The first row with its longest texts cut, where not even one fits as it is."""
-        if self._is_beyond_cutting(rows[0]):
+        row = view.rows[0]
+        if self._is_beyond_cutting(row):
             return None
-        first = _Shown(0, 1)
+        first = Shown(0, 1)
 
-        def dress(row: Any) -> Reply[Any]:
-            silent = [cut for cut in cuts_between(rows[0], row) if cut.is_silent] if row is not None else []
+        def dress(shown: Any) -> Reply[Any]:
+            silent = [cut for cut in cuts_between(row, shown) if cut.is_silent] if shown is not None else []
             lacks = f"with {_describe_cuts(silent)}" if silent else LESS
-            return self._dress_rows(build([row]), rows, first, {}, lacks)
+            return self._dress_rows(view._replace(lacks=lacks), first, [shown])
 
-        return self._cut(dress, Shrinker(rows[0], self.price, self.mold.item).within, first)
+        return self._cut(dress, Shrinker(row, self.price, self.mold.item).within, first)
 
     def _is_beyond_cutting(self, value: Any) -> bool:
         """Whether a value is certain not to fit with every member of it at its smallest."""
         return isinstance(value, dict) and least_members(value) > self.budget * LONGEST_TOKEN
 
     def _dress_rows(
-        self, data: Any, rows: list[Any], shown: _Shown, outline: Mapping[str, Any], lacks: str = LESS
+        self, view: _View, shown: Shown, data: list[Any], outline: Mapping[str, Any] | None = None
     ) -> Reply[Any]:
         """The reply with these rows, and what it says about the others, and about what these lack."""
-        changes: dict[str, Any] = {"data": data}
+        rows = view.rows
+        changes: dict[str, Any] = {"data": view.build(data)}
         missing = len(rows) - shown.rows
         if missing and self._light.status == "ok":
             changes["status"] = "partial"
@@ -631,31 +625,27 @@ class _Fitting:
         total, page = self._whole_number(rows), self._light.page
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
             if missing and self.warns:
-                changes["notices"] = (*self._light.notices, Notice(shown.describe(total, lacks), self.code, "warning"))
+                changes["notices"] = (*self._light.notices, Notice(view.describe(shown, total), self.code, "warning"))
             if self._envelope is not None:
                 changes["fidelity"] = _name_envelope(self._light.fidelity, self._envelope)
             return self._light.replace(**changes)
         keeps = self.archive and (shown.lower > 0 or not goes_on)
         offset = shown.whole or None if shown.lower else shown.rows if missing and not goes_on else None
-        words = shown.describe(total, lacks)
+        words = view.describe(shown, total)
         how = "whole" if shown.lower else "more"
         has_end = missing > shown.rows and not goes_on and not self.ranked  # else it is here, or nearly
-        last = self._count_last(self._count_whole(rows, shown), len(rows)) if has_end else 0
+        last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
-        return self._say(changes, level, words, outline, then, keeps=keeps, how=how, last=last, offset=offset)
+        return self._say(changes, level, words, outline or {}, then, keeps=keeps, how=how, last=last, offset=offset)
 
-    def _count_whole(self, rows: list[Any], shown: _Shown) -> int:
-        """How many rows there is room for as they are, about; those in less detail are asked for whole."""
+    def _count_whole(self, view: _View, shown: Shown) -> int:
+        """How many rows take the room of those that are shown; those in less detail are asked for whole."""
         if not shown.lower:
             return shown.rows
-        few = rows[-_FEW_LAST:]
+        few = view.rows[-_FEW_LAST:]
         cost = self.price(dumps(few).decode()) / len(few)
-        return min(shown.rows, int(self.budget / max(cost, 1)))
-
-    def _count_last(self, shown: int, total: int) -> int:
-        """How many there are to be had from the end, where there is room to say so."""
-        return count_last(shown, total) if self.budget >= ENDS_TOLD else 0
+        return min(shown.rows, int(view.levels.cost(shown) / max(cost, 1)))
 
     def _whole_number(self, rows: list[Any]) -> int | str:
         """Of how many rows some are shown; a page that the handler made is all that can be given back of them."""
@@ -669,9 +659,14 @@ class _Fitting:
 
     # one record, one text
 
-    def _record(self, data: dict[str, Any], *, as_map: bool) -> Fitted | None:
-        """Every member, with long ones cut; of a map, its first members."""
+    def _ways_of_record(self, data: dict[str, Any], most: dict[str, Any]) -> list[_Way]:
+        """Every member, with long ones cut; or the first of many. `most` of it is shown, if there is room."""
+        shrinker = Shrinker(most, self.price, self.mold)
+        has_all = not is_map(data) and not self._is_beyond_cutting(data)
+        first: list[_Way] = [lambda: self._record(data, shrinker.within)] if has_all else []
+        return [*first, lambda: self._record(data, lambda room: shrinker.within(room, inside=True))]
 
+    def _record(self, data: dict[str, Any], cut: Callable[[float], Any]) -> Fitted | None:
         def dress(shown: dict[str, Any] | None) -> Reply[Any]:
             cuts = cuts_between(data, shown) if shown is not None else []
             first, offset = cuts[0] if cuts else None, _next_after(data, cuts[0]) if cuts else None
@@ -680,13 +675,12 @@ class _Fitting:
                 return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how="whole")
             place = {"path": pointer_of(first.steps) or None, "offset": offset}
             likewise = ", the others likewise" if len(cuts) > 1 else ""
-            last = self._count_last(first.shown, first.total) if offset else 0
+            last = count_last(first.shown, first.total) if offset else 0
             return self._say(
                 {"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", last=last, **place
             )
 
-        shrinker = Shrinker(data, self.price, self.mold)
-        return self._cut(dress, lambda room: shrinker.within(room, inside=as_map))
+        return self._cut(dress, cut)
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -766,7 +760,7 @@ class _Fitting:
         return 0
 
     def _cut(
-        self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: _Shown | None = None
+        self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: Shown | None = None
     ) -> Fitted | None:
         """What is shown of a value that is cut, with the richest cut that fits.
 
@@ -853,7 +847,7 @@ class _Fitting:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
     def _outline(
-        self, rows: list[Any], shown: _Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]], size: int
+        self, rows: list[Any], shown: Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]], size: int
     ) -> Reply[Any]:
         """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it.
 
@@ -875,7 +869,7 @@ class _Fitting:
             room -= over + 2
         return plain
 
-    def _finish(self, dressed: Reply[Any], shown: _Shown | None = None) -> Fitted:
+    def _finish(self, dressed: Reply[Any], shown: Shown | None = None) -> Fitted:
         """The reply with its hash in place of what stood for it, and its own size."""
         fidelity = dressed.fidelity
         hashes = dict(fidelity.archive_hashes or {}) if fidelity is not None else {}
@@ -890,7 +884,7 @@ class _Fitting:
             leftovers += (Leftover(ENVELOPE, self._envelope),)
         return Fitted(self._count(self._with_extras(dressed)), leftovers, self.before)
 
-    def _detail(self, dressed: Reply[Any], shown: _Shown | None) -> Reply[Any]:
+    def _detail(self, dressed: Reply[Any], shown: Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
         rows, own = rows_of(self.reply.data), dressed.notices[-1]
         missing = [] if shown is None or rows is None or self.resume is not None else rows.items[shown.rows :]
@@ -904,7 +898,7 @@ class _Fitting:
             told = told.replace(fidelity=replace(dressed.fidelity, dropped_ids=names))
         return told if self.measure.dearest(told) <= self.budget else dressed
 
-    def _answer_for(self, shown: _Shown | None) -> Content:
+    def _answer_for(self, shown: Shown | None) -> Content:
         """What must be had back from a reply: everything but the rows that its cursor goes on with."""
         data, rows = self._original, rows_of(self._original)
         if self._whole is not None:
@@ -948,12 +942,12 @@ class _Fitting:
 
         page = replace(page, cursor=far_on(1), has_more=True)
         pair = rows.replaced(self.reply.data, [row, row])  # so that the first of them is one of several
-        return replace(self, reply=self.reply.replace(data=pair, page=page), resume=far_on)
+        return replace(self, reply=self.reply.replace(data=pair, page=page), resume=far_on, is_under_way=True)
 
     def _hardest_row(self, rows: Sequence[Any]) -> Any:
         """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
         price = self.price
-        dressed = self._dress_rows([], [None], _Shown(0, 1), {})
+        dressed = self._dress_rows(_View([None], lambda shown: shown), Shown(0, 1), [])
         account = self.measure.dearest(dressed) - self.measure.dearest(self._light.replace(data=[]))
 
         def need(row: Any) -> float:

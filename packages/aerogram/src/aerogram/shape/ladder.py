@@ -49,6 +49,11 @@ class Ladder:
         self._reach(end)
         return self._costs[end] - self._costs[first]
 
+    def first(self, count: int) -> list[Any]:
+        """The first so many rows as they are shown."""
+        self._reach(count)
+        return self.shown[:count]
+
     def has_all(self, room: float) -> bool:
         """Whether all rows fit."""
         return self.within(room) == len(self._rows)
