@@ -157,21 +157,90 @@ def test_the_steps_of_a_write_do_not_wait_for_turns_of_a_busy_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that answers fifty callers comes back to each of them once in a while; a write has eight steps."""
-    loops: set[int] = set()
+    threads: set[int] = set()
     put = FileStore._put_managed_entry
 
     async def note(self: FileStore, **given: Any) -> None:
-        loops.add(id(asyncio.get_running_loop()))
+        threads.add(threading.get_ident())
         await put(self, **given)
 
     monkeypatch.setattr(FileStore, "_put_managed_entry", note)
 
     async def scenario() -> None:
         await Archive.at(tmp_path).put(Content.of_text("kept"))
-        assert loops
-        assert id(asyncio.get_running_loop()) not in loops
+        assert threads
+        assert threading.get_ident() not in threads
 
     asyncio.run(scenario())
+
+
+def test_a_write_starts_neither_an_event_loop_nor_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes longer than writing does; the one thread that a loop has for such things is used again."""
+    begun: list[str] = []
+    new_loop, start = asyncio.new_event_loop, threading.Thread.start
+
+    def note_loop() -> asyncio.AbstractEventLoop:
+        begun.append("loop")
+        return new_loop()
+
+    def note_thread(thread: threading.Thread) -> None:
+        begun.append(thread.name)
+        start(thread)
+
+    async def scenario() -> None:
+        archive = Archive.at(tmp_path)
+        await archive.put(Content.of_text("the first one makes the directory"))
+        monkeypatch.setattr(asyncio, "new_event_loop", note_loop)
+        monkeypatch.setattr(asyncio.events, "new_event_loop", note_loop)
+        monkeypatch.setattr(threading.Thread, "start", note_thread)
+        for number in range(20):
+            await archive.put(Content.of_text(f"{number}"))
+        assert "loop" not in begun
+        assert len(begun) <= 3  # where the thread of the write before is still on its way back
+        assert (await archive.usage()).entries == 21
+
+    asyncio.run(scenario())
+
+
+INTERRUPTED = """
+import asyncio, sys
+from aerogram.archive import Archive
+from aerogram.content import Content
+
+async def main():
+    archive = Archive.at(sys.argv[1])
+    await archive.put(Content.of_text("first"))
+    writing = asyncio.create_task(archive.put(Content.of_text("x" * 2_000_000)))
+    await asyncio.sleep(0.0005)
+    print("writing", flush=True)
+    await writing
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_an_interrupt_ends_a_writer_and_leaves_its_archive_in_order(tmp_path: Path) -> None:
+    """Its thread finishes what it has begun, and whoever comes next finds no lock and no draft."""
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        writer.send_signal(signal.SIGINT)
+        _, errors = writer.communicate(timeout=60)
+    assert writer.returncode == 0 and errors == ""
+
+    async def scenario() -> None:
+        archive = Archive.at(tmp_path)
+        await archive.put(Content.of_text("next"))
+        for text in ("first", "next", "x" * 2_000_000):
+            assert (await archive.get(Content.of_text(text).hash)).value() == text
+        assert (await archive.usage()).entries == 3
+
+    asyncio.run(scenario())
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 TOO_LARGE = """

@@ -303,7 +303,7 @@ class Archive:
     async def delete(self, hash: str, *, principal: str | None = None) -> bool:
         """Forget an entry; whether there was one."""
         owner = await self._owner(principal)
-        async with self._inventory_lock():
+        async with self._turn():
             try:
                 digest = _match(await self._inventory(owner), hash)
             except NotFound:
@@ -374,22 +374,30 @@ class Archive:
         """Until when each is stored, or why it is not."""
         try:
             if self._directory is None:
-                return await self._write_group(group)
+                async with self._turn():
+                    return await self._write_group(group)
             await self._ask(self._store.setup_collection(collection=COLLECTION))  # type: ignore[union-attr]
             # it has many steps, and between two of them a busy loop would let it wait for everybody else
-            return await asyncio.to_thread(asyncio.run, self._write_group(group))
+            return await asyncio.to_thread(self._write_files, group, self._directory)
         except Exception as error:  # noqa: BLE001 - told to everybody who waits
             return [error] * len(group)
+
+    def _write_files(self, group: Sequence[_Put], directory: Path) -> list[float | Exception]:
+        """Store what is waiting, in a thread of its own; only several owners are worth an event loop."""
+        is_shared = len({put.owner for put in group}) > 1
+        complete: Any = asyncio.run if is_shared else self._store.complete  # type: ignore[union-attr]
+        with _locked(directory):
+            found: list[float | Exception] = complete(self._write_group(group))
+            return found
 
     async def _write_group(self, group: Sequence[_Put]) -> list[float | Exception]:
         owners: dict[str, list[_Put]] = {}
         for put in group:
             owners.setdefault(put.owner, []).append(put)
-        async with self._inventory_lock():
-            if len(owners) == 1:  # mostly; then nobody is to be waited for by turns
-                found = [await self._write_for(group[0].owner, group)]
-            else:
-                found = await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
+        if len(owners) == 1:  # mostly; then nobody is to be waited for by turns
+            found = [await self._write_for(group[0].owner, group)]
+        else:
+            found = await asyncio.gather(*(self._write_for(owner, puts) for owner, puts in owners.items()))
         outcomes = {id(put): outcome for part in found for put, outcome in part}
         return [outcomes[id(put)] for put in group]
 
@@ -491,23 +499,28 @@ class Archive:
             ) from error
 
     @contextlib.asynccontextmanager
-    async def _inventory_lock(self) -> AsyncIterator[None]:
+    async def _turn(self) -> AsyncIterator[None]:
+        """One at a time may change inventories, of this process and, where they are files, of all."""
         async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             if self._directory is None:
                 yield
                 return
-            with await self._file_lock(self._directory / ".lock"):
+            with contextlib.ExitStack() as stack:
+                # in a thread, because another process may hold it for a while
+                await asyncio.to_thread(stack.enter_context, _locked(self._directory))
                 yield
 
-    async def _file_lock(self, path: Path) -> contextlib.ExitStack:
-        """The lock file, taken in a thread because another process may hold it for a while."""
-        stack = contextlib.ExitStack()
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory."""
+    with contextlib.ExitStack() as stack:
         try:
-            await asyncio.to_thread(stack.enter_context, file_lock(path))
+            stack.enter_context(file_lock(directory / ".lock"))
         except OSError as error:
             message = "The archive's directory cannot be used at the moment"
             raise Unavailable(message, retry_after=RETRY_AFTER) from error
-        return stack
+        yield
 
 
 _KINDS: Final[tuple[Kind, ...]] = ("bytes", "text", "json")

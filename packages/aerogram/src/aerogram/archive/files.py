@@ -5,7 +5,8 @@ copy that path leads to the original, or to nothing; so here a collection is whe
 
 It also flushes each file to the disk on the event loop, where everybody waits for it. Here files are read or written
 in one piece, in a thread; several are all written before the first is flushed, and flushed side by side, because a
-disk that is asked for one after the other takes nearly as long for each as for all of them.
+disk that is asked for one after the other takes nearly as long for each as for all of them. Whoever is in a thread
+already, as an archive that writes is, has it done right there: that takes no event loop and no further thread.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import ContextVar
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 from key_value.aio._utils.managed_entry import ManagedEntry
@@ -31,6 +33,9 @@ __all__ = ["FileStore"]
 OPEN_AT_ONCE: Final = 64
 """So many files are written before the first of them is flushed; a process may not have many more of them open."""
 FLUSHED_AT_ONCE: Final = 16
+T = TypeVar("T")
+_HERE: Final = ContextVar("aerogram_files_here", default=False)
+"""Whether files are read and written in the thread that asks for it."""
 
 
 class FileStore(FileTreeStore):
@@ -41,8 +46,30 @@ class FileStore(FileTreeStore):
         """Threads that only wait for the disk; they end with the store."""
         return ThreadPoolExecutor(FLUSHED_AT_ONCE, thread_name_prefix="flush")
 
-    def _flush(self, files: Iterable[int]) -> None:
+    def complete(self, work: Coroutine[Any, Any, T]) -> T:
+        """What comes of work with this store, one thing after the other and in this thread, without an event loop.
+
+        The collections that it uses have to be set up.
+        """
+        token = _HERE.set(True)
+        try:
+            work.send(None)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        finally:
+            _HERE.reset(token)
+            work.close()
+        raise RuntimeError("work with files has waited for something else")
+
+    async def _aside(self, work: Callable[..., T], *given: Any) -> T:
+        return work(*given) if _HERE.get() else await asyncio.to_thread(work, *given)
+
+    def _flush(self, files: Collection[int]) -> None:
         """Have the disk take files that are written; when this returns they are there."""
+        if len(files) == 1:
+            os.fsync(*files)
+            return
         flushing = [self._flushers.submit(os.fsync, one) for one in files]
         for one in wait(flushing).done:
             one.result()
@@ -55,21 +82,21 @@ class FileStore(FileTreeStore):
         self._collection_infos[collection].directory = here
 
     async def _get_managed_entry(self, *, key: str, collection: str) -> ManagedEntry | None:
-        return await asyncio.to_thread(self._read, collection, key)
+        return await self._aside(self._read, collection, key)
 
     async def _put_managed_entry(self, *, key: str, collection: str, managed_entry: ManagedEntry) -> None:
-        await asyncio.to_thread(self._write, collection, {key: managed_entry})
+        await self._aside(self._write, collection, {key: managed_entry})
 
     async def _put_managed_entries(
         self, *, collection: str, keys: Sequence[str], managed_entries: Sequence[ManagedEntry], **_: Any
     ) -> None:
-        await asyncio.to_thread(self._write, collection, dict(zip(keys, managed_entries, strict=True)))
+        await self._aside(self._write, collection, dict(zip(keys, managed_entries, strict=True)))
 
     async def _delete_managed_entry(self, *, key: str, collection: str) -> bool:
-        return await asyncio.to_thread(self._remove, collection, key)
+        return await self._aside(self._remove, collection, key)
 
     async def _delete_managed_entries(self, *, keys: Sequence[str], collection: str) -> int:
-        return await asyncio.to_thread(lambda: sum(self._remove(collection, key) for key in keys))
+        return await self._aside(lambda: sum(self._remove(collection, key) for key in keys))
 
     def _read(self, collection: str, key: str) -> ManagedEntry | None:
         try:
@@ -109,7 +136,7 @@ class FileStore(FileTreeStore):
         return f"{self._collection_infos[collection].directory}/{name}"
 
 
-def _replace(files: Mapping[str, bytes], flush: Callable[[Iterable[int]], None]) -> None:
+def _replace(files: Mapping[str, bytes], flush: Callable[[Collection[int]], None]) -> None:
     """Write files so that there is the old one or the new one at any moment, and on the disk when this returns.
 
     A thread beside a busy event loop waits for its turn after each call of the system, so there are few of them.
