@@ -50,6 +50,24 @@ def test_a_kill_at_any_point_leaves_a_usable_index(write, where, attempt):
 
 
 @in_a_folder
+def test_keywords_that_were_written_in_many_steps_are_written_as_a_whole(index, write):
+    """Each step leaves a part of its own, and a search looks into every part. After a small change it may."""
+    segments = []
+    for count in (5, 15, 40):
+        folder = write(notes(count))
+        index.ingest(folder)
+        segments.append(index.check().facts["segments"])
+    assert segments == [1, 2, 1]
+    assert index.check().problems == ()
+    assert [index.search(f"Marker{n}", method="bm25").page.total for n in range(0, 40, 7)] == [1] * 6
+    (folder / "note007.md").write_text("# Note\n\nQuinces are yellow.\n")
+    index.ingest(folder)
+    assert index.check().facts["segments"] == 2
+    assert index.search("quinces").data[0]["source_file"].endswith("note007.md")
+    assert not index.search("Marker7", method="bm25").data
+
+
+@in_a_folder
 def test_what_one_search_asks_does_not_change_while_others_write(small, write):
     """Feedback asks a second time; it has the words, the languages and the rarities of the first."""
     before = small.store.moment()

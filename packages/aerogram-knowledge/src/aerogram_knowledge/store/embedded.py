@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.content.jsontext import dumps
 from aerogram.digest.text import CanonicalText
-from aerogram.errors import AerogramError
+from aerogram.errors import AerogramError, Unavailable
 from aerogram.state import file_lock, private_directory
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import QueryTerm, index_terms
@@ -54,6 +54,8 @@ except ImportError:  # Windows has no flock; there one process writes at a time 
 
 __all__ = ["EmbeddedStore"]
 
+FEW_SEGMENTS: Final = 2
+"""With more, a search looks into each, and takes up to twice as long for its words."""
 SAMPLE: Final = 4_096
 """How many of all values are looked at for a guess of where the largest begin."""
 
@@ -117,6 +119,7 @@ class EmbeddedStore:
         self._keywords = Keywords(folder / "keywords")
         self._refreshing = threading.Lock()
         self._snapshot: _Snapshot | None = None
+        self._stored = 0
 
     @property
     def generation(self) -> int:
@@ -154,6 +157,7 @@ class EmbeddedStore:
         """Replace everything that these files held."""
         with self._writing():
             stored = self._rows.put(states, entries, graphs)
+            self._stored += sum(map(len, stored.ids))
             if self._keywords.generation == stored.generation - 1:
                 self._keywords.apply(stored.gone, _postings(stored.ids, entries), stored.generation)
             else:
@@ -249,7 +253,14 @@ class EmbeddedStore:
         return {"engine": engine, "generation": generation, "chunks": chunks, "seconds": seconds}
 
     def settle(self) -> None:
-        """Nothing is left to do after many changes."""
+        """Write the keywords once more as a whole, if most of them have just been written in many steps."""
+        stored, self._stored = self._stored, 0
+        if 2 * stored < self.count(Filters()):
+            return
+        with contextlib.suppress(Unavailable), self._writing():  # a full disk: they are as good as before
+            generation = self._rows.generation
+            if self._keywords.generation == generation and self._keywords.view().segments > FEW_SEGMENTS:
+                self._keywords.replace(map(_posting, self._rows.bodies()), generation)
 
     def check(self) -> StoreHealth:
         """Whether rows and keywords are sound and tell the same story."""

@@ -7,10 +7,11 @@ as once.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
@@ -104,16 +105,28 @@ class Keywords:
 
     def apply(self, removed: Iterable[int], added: Iterable[Posting], generation: int) -> None:
         """Take what changed in the rows, and remember up to where."""
-        try:
-            if self._writer is None:
-                self._writer = self._index.writer(HEAP, 1)
-            writer = self._writer
+        with self._changing(generation) as writer:
             for one in removed:
                 writer.delete_documents_by_term("id", one)
             for posting in added:
                 writer.delete_documents_by_term("id", posting.id)
                 writer.add_document(self._document(posting))
-            writer.commit()
+
+    def replace(self, postings: Iterable[Posting], generation: int) -> None:
+        """Write all of it anew, as a whole; until that is done, it is what it was."""
+        with self._changing(generation) as writer:
+            writer.delete_all_documents()
+            for posting in postings:
+                writer.add_document(self._document(posting))
+
+    @contextlib.contextmanager
+    def _changing(self, generation: int) -> Iterator[Any]:
+        """A writer for one step, which is committed and stamped at its end."""
+        try:
+            if self._writer is None:
+                self._writer = self._index.writer(HEAP, 1)
+            yield self._writer
+            self._writer.commit()
             self._stamp(generation)
         except (ValueError, OSError) as error:
             self._writer = None

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import AerogramError, IntegrityError, Unavailable
@@ -40,15 +40,23 @@ _ROW: Final = (
     + ", ".join(f"d.{name}" for name in _DOCUMENT.split(", "))
 )
 _FOUND: Final = f"{_ROW} FROM chunks c JOIN documents d ON d.id = c.document "
+_BODY: Final = (
+    "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated "
+    "FROM chunks c JOIN documents d ON d.id = c.document"
+)
 _GENERATION: Final = "SELECT value FROM meta WHERE name = 'generation'"
 _HELD: Final = f"{_ROW} FROM documents d LEFT JOIN chunks c ON c.document = d.id "
+
+
+Body: TypeAlias = tuple[int, str, str, str, str, str | None, str | None, str | None]
+"""A chunk as the keywords need it: its id, its text and heading, and what its document says."""
 
 
 class Changes(NamedTuple):
     """What happened to the chunks after some generation: those gone, and those new or made anew."""
 
     removed: list[int]
-    added: list[tuple[int, str, str, str, str, str | None, str | None, str | None]]
+    added: list[Body]
     generation: int
 
 
@@ -213,12 +221,13 @@ class SqliteRows:
     def changes(self, since: int) -> Changes:
         """What happened to the chunks after a generation."""
         with self._moment(since) as (connection, removed, generation):
-            added = connection.execute(
-                "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated FROM chunks c "
-                "JOIN documents d ON d.id = c.document WHERE c.generation > ? ORDER BY c.id",
-                (since,),
-            ).fetchall()
+            added = connection.execute(f"{_BODY} WHERE c.generation > ? ORDER BY c.id", (since,)).fetchall()
         return Changes(removed, added, generation)
+
+    def bodies(self) -> Iterator[Body]:
+        """All chunks, one after another."""
+        with self.connection() as connection:
+            yield from connection.execute(f"{_BODY} ORDER BY c.id")
 
     def vectors(self, since: int = -1) -> tuple[list[int], list[tuple[int, int, bytes]], int]:
         """The ids that are gone and the vectors that are new after a generation, in the order of ids."""
