@@ -6,7 +6,8 @@ import json
 import pytest
 
 from aerogram.dialects import dialect
-from aerogram.digest import Digester, DigestPolicy, digest_many, digest_text, read, reply_of, verify
+from aerogram.digest import Digester, DigestPayload, DigestPolicy, digest_many, digest_text, read, reply_of, verify
+from aerogram.shape.facts import count_digest
 from programs import run_program
 
 LIE = "Dogs travel below deck."
@@ -17,7 +18,12 @@ LISTS = (
 
 
 def said(payload, **members):
-    return payload.model_copy(update=members)
+    """A digest with other members, counted as whoever writes one counts it."""
+    changed = payload.model_copy(update=members)
+    counted = count_digest(
+        {"original_chars": changed.original_chars}, lambda new: changed.model_copy(update=new).to_json()
+    )
+    return changed.model_copy(update=counted)
 
 
 @pytest.mark.parametrize("query", ["What does a ticket cost?", "ice and fog", "dog", "切符はいくらですか"])
@@ -160,3 +166,39 @@ def test_a_word_that_is_too_long_for_a_digest_is_found_in_the_text_that_it_was_c
     payload = digest_text(text, "ticket")
     assert len(payload.summary) == 500
     assert verify(payload, text).unfound == ()
+
+
+NOTICE = (
+    "The board met in May.\nIt is not true that the supplier may end the contract without any notice.\n"
+    "Nobody ever agreed that the price is nine crowns for a year.\n"
+)
+OPENING = {"text": "The board met in May.", "locator": "char:0-21", "relevance_score": 1.0}
+
+
+@pytest.mark.parametrize("quotations", [[], [OPENING]])
+def test_how_long_a_sentence_must_be_to_be_cut_is_not_taken_from_the_digest(quotations):
+    """Who takes the quotations out, or leaves a short one, may not say a part of a sentence for it."""
+    text = read(NOTICE)
+    data = digest_text(text, "May the supplier end the contract?").model_dump()
+    part = "the supplier may end the contract without any notice."
+    false = DigestPayload(**{**data, "evidence_snippets": quotations, "summary": part, "key_points": []})
+    assert [one.text for one in verify(said(false), text).unfound] == [part]
+
+
+@pytest.mark.parametrize("locator", ["char:3-3", "char:21-22"])
+def test_a_quotation_of_nothing_does_not_hold(locator):
+    text = read(NOTICE)
+    payload = digest_text(text, "May the supplier end the contract?")
+    empty = {"text": "\n" if locator == "char:21-22" else "", "locator": locator, "relevance_score": 1.0}
+    false = DigestPayload(**{**payload.model_dump(), "evidence_snippets": [empty]})
+    assert verify(said(false), text).mismatch.message == "evidence_snippets[0]: nothing is quoted"
+
+
+@pytest.mark.parametrize(
+    ("name", "false"), [("original_chars", 9_999_999), ("digest_chars", 1), ("compression_ratio", 0.0001)]
+)
+def test_a_count_that_is_false_is_named(name, false):
+    text = read(NOTICE)
+    payload = digest_text(text, "May the supplier end the contract?")
+    assert verify(payload, text)
+    assert verify(payload.model_copy(update={name: false}), text).mismatch.field == name

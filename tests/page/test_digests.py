@@ -10,7 +10,8 @@ import pytest
 
 from aerogram import dialects
 from aerogram.digest import digest_text, read, verify
-from aerogram.digest.payload import payload_of
+from aerogram.digest.payload import DigestPayload, payload_of
+from aerogram.shape.facts import count_digest
 from serving import SAMPLES
 
 ASKED = {"source_file": "security/jwt-guide.md", "query": "How long is a token valid?"}
@@ -92,6 +93,7 @@ def test_a_pasted_digest_is_verified_against_the_archive(ask):
 
 def test_a_summary_that_is_not_from_the_document_is_shown_as_not_checked(ask, digest):
     free = {**json.loads(digest.to_json()), "summary": "There is no notice period."}
+    free = count_digest(free, lambda said: DigestPayload(**said).to_json())
     told = ask("check", text=json.dumps(free), document=DOCUMENT)
     assert (told["valid"], told["digest"]["verified"]) == (True, True)
     assert told["digest"]["not_from_text"] == [{"field": "summary", "text": "There is no notice period."}]

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, overload
 
 from aerogram.content import Content
-from aerogram.digest.payload import DigestPayload
+from aerogram.digest.payload import MAX_SNIPPET, DigestPayload
 from aerogram.digest.sentences import split
 from aerogram.digest.text import UNSPACED, CanonicalText, InvalidLocator, Locator, text_hash
 from aerogram.errors import IntegrityError, NotFound
+from aerogram.shape.facts import count_digest
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*|\s*\n\s*")
 _IN_RUN = re.compile(f"[{UNSPACED}]")
@@ -22,10 +23,9 @@ _BULLET = re.compile(r"\A[-*+•・]\s+")
 _CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’»)\]]+""")
 _LONG = 60
 """What was cut out of a sentence that is too long for a digest has mostly so many characters at least."""
-_SHORTEST_LIMIT = 40
-"""No policy cuts sentences that are shorter."""
 _MOST_STARTS = 100
 """Where another sentence is tried to begin in one that runs on; one that was made up could have any number."""
+_COUNTS = ("original_chars", "digest_chars", "compression_ratio")
 _MOST_PLACES = 50
 """So many places of the text that have some words are looked at."""
 
@@ -40,8 +40,7 @@ class UnfoundSentence:
 
 def find_unfound(payload: DigestPayload, text: str) -> tuple[UnfoundSentence, ...]:
     """The sentences of summary and key points that do not stand in a canonical text."""
-    quoted = max((len(one.text) for one in payload.evidence_snippets), default=0)  # which were not cut for being long
-    words = _TextMatcher(text, max(quoted, _SHORTEST_LIMIT))
+    words = _TextMatcher(text, MAX_SNIPPET)
     return tuple(UnfoundSentence(field, one) for field, one in _sentences(payload) if not words.contains(one))
 
 
@@ -163,7 +162,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The outcome; true when the hash and every snippet hold.
+    """The outcome; true when the hash, the counts and every snippet hold.
 
     A digest may be summed up in words of its own, which cannot be checked; `unfound` has the
     sentences of summary and key points that are not from the text, if that is the right one.
@@ -194,7 +193,7 @@ def verify(payload: DigestPayload, source: TextArchive, *, principal: str | None
 def verify(
     payload: DigestPayload, source: str | CanonicalText | TextArchive, *, principal: str | None = None
 ) -> Verification | Awaitable[Verification]:
-    """Check a digest's hash and every quotation against its canonical text; await it when given an archive.
+    """Check a digest's hash, its counts and every quotation against its canonical text; await it when given an archive.
 
     The sentences of summary and key points are looked for in the text as well; see `Verification.unfound`.
     """
@@ -246,6 +245,7 @@ def _verify_text(payload: DigestPayload, text: str) -> Verification:
     checks = [_hash_mismatch(payload, text)]
     is_its_text = checks[0] is None
     checks += [_snippet_mismatch(payload, number, text) for number in range(len(payload.evidence_snippets))]
+    checks += _count_mismatches(payload, text) if is_its_text else ()
     unfound = find_unfound(payload, text) if is_its_text else ()
     return Verification(tuple(check for check in checks if check), len(payload.evidence_snippets), unfound)
 
@@ -258,6 +258,19 @@ def _hash_mismatch(payload: DigestPayload, text: str) -> Mismatch | None:
     return Mismatch("source_text_hash", message, payload.source_text_hash, found)
 
 
+def _count_mismatches(payload: DigestPayload, text: str) -> list[Mismatch | None]:
+    """The counts that are not those of the text and of the digest itself."""
+    counted = count_digest({"original_chars": len(text)}, lambda said: payload.model_copy(update=said).to_json())
+    return [_count_mismatch(payload, name, counted[name]) for name in _COUNTS]
+
+
+def _count_mismatch(payload: DigestPayload, name: str, counted: float) -> Mismatch | None:
+    said = getattr(payload, name)
+    if said == counted:
+        return None
+    return Mismatch(name, f"{name}: the digest says {said}, and it is {counted}", str(said), str(counted))
+
+
 def _snippet_mismatch(payload: DigestPayload, number: int, text: str) -> Mismatch | None:
     snippet = payload.evidence_snippets[number]
     try:
@@ -265,7 +278,10 @@ def _snippet_mismatch(payload: DigestPayload, number: int, text: str) -> Mismatc
     except InvalidLocator as error:
         where = f"evidence_snippets[{number}]"
         return Mismatch(f"{where}.locator", f"{where}: {error}", snippet.text, None)
-    if found == snippet.text:
+    if found == snippet.text and found.strip():
         return None
+    if not snippet.text.strip():
+        message = f"evidence_snippets[{number}]: nothing is quoted"
+        return Mismatch(f"evidence_snippets[{number}].text", message, snippet.text, found)
     message = f"evidence_snippets[{number}]: the text at {snippet.locator} is not what is quoted"
     return Mismatch(f"evidence_snippets[{number}].text", message, snippet.text, found)
