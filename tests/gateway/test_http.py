@@ -298,6 +298,32 @@ def test_what_a_server_refuses_is_told_with_advice(status, code, options, monkey
     assert f"Bearer key-{status}" in Refusing.keys
 
 
+class Breaking(Packing):
+    """A server whose calls are carried out, and answered with a status."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        asked = json.loads(body)
+        if asked["method"] != "tools/call":
+            self.rfile = io.BytesIO(body)
+            super().do_POST()
+            return
+        self.send_response(int(asked["params"]["name"]))
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+
+@pytest.mark.parametrize(("status", "retry"), [(500, "check"), (502, "check"), (503, "yes"), (504, "check")])
+def test_a_call_that_may_have_been_carried_out_is_not_to_be_repeated_unseen(status, retry):
+    """A balancer that has waited for long enough says 504, whatever the server does in the meantime."""
+    with serving(Breaking) as url:
+        wire = Wire("", server=[url])
+        wire.greet()
+        problem = wire.ask(1, "tools/call", name=str(status))["result"]["_meta"]["dev.aerogram/problem"]
+        assert wire.end() == 0
+    assert (problem["retry"], "before you repeat it" in problem["remediation"]) == (retry, retry == "check")
+
+
 def test_a_wait_until_a_date_is_told_in_seconds():
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     assert 60 < refusal_of(429, {"retry-after": later}).retry_after <= 90

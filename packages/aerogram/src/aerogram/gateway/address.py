@@ -32,7 +32,9 @@ STREAM: Final[ContextVar[Any]] = ContextVar("aerogram_stream", default=None)
 """The id of the request in whose answer something is said: the transport takes each answer apart in a task of its own,
 and what is said in it is heard in the context of that task."""
 MOST_NOTED: Final = 1000
-_UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN = 401, 403, 429, 500
+_UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 429, 500, 503
+_CALLS: Final = frozenset(("tools/call", "tasks/update"))
+"""What may have changed something by the time that it fails."""
 _KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
 
 
@@ -85,7 +87,8 @@ class Address:
 
     async def _note(self, response: httpx2.Response) -> None:
         STREAM.set(_request_id(response.request))
-        error = refusal_of(response.status_code, response.headers)
+        asked = _message(response.request).get("method")
+        error = refusal_of(response.status_code, response.headers, is_call=asked in _CALLS)
         if error is not None and not (self.login and response.status_code == _UNAUTHENTICATED):  # or it is asked again
             self._refuse(response.request, error)
 
@@ -101,10 +104,15 @@ class Address:
 
 def _request_id(request: httpx2.Request) -> Any:
     """The id in the message that a request has sent, if there is one."""
+    return _message(request).get("id")
+
+
+def _message(request: httpx2.Request) -> dict[str, Any]:
+    """The message that a request has sent, if it is one."""
     with contextlib.suppress(ContractError, httpx2.RequestNotRead):
         message = loads(request.content)
-        return message.get("id") if isinstance(message, dict) else None
-    return None
+        return message if isinstance(message, dict) else {}
+    return {}
 
 
 class _Limited(httpx2.AsyncByteStream):
@@ -134,8 +142,11 @@ class _Limited(httpx2.AsyncByteStream):
         await self._packed.aclose()
 
 
-def refusal_of(status: int, headers: Mapping[str, str]) -> ReplyError | None:
-    """What a status means for whoever has asked; None where it is no refusal."""
+def refusal_of(status: int, headers: Mapping[str, str], *, is_call: bool = False) -> ReplyError | None:
+    """What a status means for whoever has asked; None where it is no refusal.
+
+    A server that breaks, and a balancer that has waited for its answer, may have carried a call out.
+    """
     if status == _UNAUTHENTICATED:
         wants_login = "resource_metadata" in headers.get("www-authenticate", "")
         wish = "wants a login (OAuth, 401)" if wants_login else "wants to know who asks (401)"
@@ -145,4 +156,8 @@ def refusal_of(status: int, headers: Mapping[str, str]) -> ReplyError | None:
     if status == _TOO_MANY:
         seconds = seconds_until(headers.get("retry-after"))
         return RateLimited("The server behind gets too many requests (429)", retry_after=seconds)
-    return Unavailable(f"The server behind answers with status {status}") if status >= _BROKEN else None
+    if status < _BROKEN:
+        return None
+    words = f"The server behind answers with status {status}"
+    may_be_done = is_call and status != _OVERLOADED
+    return Unavailable(words, remediation=LOOK_FIRST, retry="check") if may_be_done else Unavailable(words)
