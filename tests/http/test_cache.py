@@ -10,6 +10,7 @@ from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from aerogram import Contract, fastapi, starlette
 from aerogram.contract.cache import Cache
@@ -293,3 +294,25 @@ def test_headers_that_do_not_say_who_asks_share_an_answer(serve, name):
     client = serve(by_headers())
     answers = [client.get("/me", params={"name": "none"}, headers={name: value}) for value in ("ann", "bob")]
     assert '"cache_hit":true' in answers[1].text
+
+
+@pytest.mark.parametrize("framework", ["fastapi", "starlette"])
+def test_an_answer_to_a_body_is_not_kept(framework):
+    """A handler may read it from the request; another body is another question."""
+
+    async def search(request: Request):
+        return {"heard": (await request.body()).decode()}
+
+    contract = Contract(cache=Cache.in_memory(fresh_for=600), cached=["search"])
+    if framework == "fastapi":
+        app = FastAPI()
+        app.get("/search")(search)
+        fastapi.install(app, contract, Versions(default="v2"))
+    else:
+        app = Starlette(routes=[Route("/search", search)])
+        starlette.install(app, contract, Versions(default="v2"))
+    with TestClient(app) as client:
+        for body in ("one", "two", iter([b"three"]), ""):
+            said = "three" if not isinstance(body, str) else body
+            assert said in client.request("GET", "/search", content=body).text
+            assert f'"heard":"{said}"' in client.request("GET", "/search", content=iter([said.encode()])).text

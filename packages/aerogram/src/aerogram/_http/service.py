@@ -175,6 +175,7 @@ class HttpService:
             terms is None
             or terms.operation not in self._contract.cached
             or exchange.scope["method"] not in SAFE_METHODS
+            or _has_body(exchange)
         ):
             return None
         call = self._call(self._contract, exchange)
@@ -277,6 +278,12 @@ def _says_loss(outcome: Any, exchange: Exchange) -> bool:
     if exchange.terms is None or exchange.terms.shapes.headers is None or not isinstance(outcome, ResumablePage):
         return False
     return outcome.is_archived or outcome.max_tokens is not None
+
+
+def _has_body(exchange: Exchange) -> bool:
+    """Whether a request brings more than its address says, on which the answer may depend."""
+    headers = exchange.headers
+    return headers.get(b"content-length", b"0").strip() != b"0" or b"transfer-encoding" in headers
 
 
 def _address_of(exchange: Exchange) -> str:
