@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import anyio
+import psutil
 import pytest
 
 from balancer import wait_for
@@ -225,3 +227,58 @@ async def test_two_gateways_share_an_archive():
         digest = result.meta["dev.aerogram/fidelity"]["archive_hashes"]["data"]
         back = await other.call_tool("retrieve", {"hash": digest, "query": "length(rows)"})
         assert back.content[0].text == "300"
+
+
+LEAVES = SMALL.replace("OTHERWISE", "\n        if os.fork(): os._exit(0)\n        import time; time.sleep(60)")
+REPLACED = "import os, sys\nif os.fork(): os._exit(0)\n" + SMALL.replace("OTHERWISE", 'result = {"content": []}')
+
+
+def small(program, *options):
+    """A client of a small server, after its handshake."""
+    wire = Wire("", *options, server=[sys.executable, "-S", "-c", program])
+    wire.greet()
+    return wire
+
+
+def test_a_program_that_ends_is_missed_although_a_child_holds_its_output():
+    """As launchers leave one; it is ended as well, and nothing is said about it at the end."""
+    wire, since = small(LEAVES, "--timeout", "200"), time.monotonic()
+    answer = wire.ask(1, "tools/call", name="one")
+    problem = answer["result"]["_meta"]["dev.aerogram/problem"]
+    assert time.monotonic() - since < 60
+    assert (problem["code"], problem["retry"]) == ("UNAVAILABLE", "check")
+    assert wire.ask(2, "tools/list")["result"]["tools"]
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors and "Exception" not in wire.errors
+
+
+def test_a_child_that_has_taken_the_place_of_its_program_goes_on():
+    wire = small(REPLACED)
+    time.sleep(8)  # seconds, in which it is looked whether it lives
+    assert wire.ask(1, "tools/call", name="one")["result"]["content"] == []
+    assert wire.end() == 0
+    assert "started again" not in wire.errors
+
+
+FLOOD = SMALL.replace("OTHERWISE", 'result = {"content": []}').replace(
+    "    else:\n        continue",
+    """    else:
+        news = {"level": "info", "data": "x" * 20_000}
+        line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": news})
+        for _ in range(3000):
+            print(line)
+        continue""",
+)
+
+
+def test_a_server_that_tells_more_than_its_client_takes_does_not_fill_the_memory():
+    """It waits; once the client reads, everything is there."""
+    wire = small(FLOOD)
+    program = psutil.Process(wire.process.pid)
+    before = program.memory_info().rss
+    time.sleep(8)
+    assert program.memory_info().rss - before < 50_000_000
+    wire.send(id="after", method="tools/call", params={"name": "one"})
+    told = [wire.read() for _ in range(3_001)]
+    assert sum(one.get("method") == "notifications/message" for one in told) == 3_000
+    assert wire.end() == 0

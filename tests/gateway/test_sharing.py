@@ -283,3 +283,22 @@ def test_clients_that_can_do_ever_other_things_do_not_fill_the_machine():
         assert len(psutil.Process(process.pid).children(recursive=True)) <= 64
         process.terminate()
         assert process.wait(30) == 0
+
+
+def test_clients_that_go_without_a_word_do_not_fill_the_machine():
+    """Each that can be asked has a server of its own; one that is still there gets another with its next call."""
+    server = [sys.executable, "-S", str(Path(__file__).with_name("asking.py")), "legacy"]
+    words = quick_command("-m", "aerogram", "wrap", "--quiet", "--listen", "0", "--", *server)
+    with subprocess.Popen(words, text=True, stderr=subprocess.PIPE) as process:
+        url = next(line for line in process.stderr if "http://" in line).split()[-1]
+        clients = [Caller(url, f"client-{number}", {"elicitation": {}}) for number in range(70)]
+        for client in clients:
+            asyncio.run(client.greet())
+        until = time.monotonic() + 20
+        while len(psutil.Process(process.pid).children(recursive=True)) > 64 and time.monotonic() < until:
+            time.sleep(0.1)
+        assert len(psutil.Process(process.pid).children(recursive=True)) <= 64
+        for client in (clients[0], clients[-1]):
+            assert asyncio.run(client.finish("log"))["content"][0]["text"] == f"logged for {client.name}"
+        process.terminate()
+        assert process.wait(30) == 0

@@ -33,7 +33,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.eras import add_envelope, is_modern, read_schema
-from aerogram.gateway.process import UNREAD, Loss
+from aerogram.gateway.process import UNREAD, Exited, Loss
 from aerogram.problems import LOOK_FIRST
 
 __all__ = ["Client", "Link", "Listener", "Source"]
@@ -45,6 +45,8 @@ HANDSHAKE: Final = 60.0
 PROBE: Final = 10.0
 STILL_THERE: Final = 5.0
 """Seconds that a server has to answer whether it lives, once it has let a call wait for too long."""
+MOST_NEWS: Final = 16
+"""Notifications of a server that are on their way at a time; until there is room, no more is read of what it says."""
 _NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
 """By which parameter a request is named in a header."""
 _UNREADABLE: Final = {
@@ -99,8 +101,16 @@ class Link:
     """A session with the server behind."""
 
     def __init__(
-        self, source: Source, client: Client, listener: Listener, timeout: float, *, is_modern_first: bool = False
+        self,
+        source: Source,
+        client: Client,
+        listener: Listener,
+        timeout: float,
+        *,
+        is_modern_first: bool = False,
+        patience: float | None = None,
     ) -> None:
+        """`patience` is how many seconds a server waits for a client that does not take its news; None is for ever."""
         self.client = client
         self.is_modern_first = is_modern_first
         self.version = client.version
@@ -113,9 +123,12 @@ class Link:
         self._listener = listener
         self._timeout = timeout
         self._dispatcher: JSONRPCDispatcher[Any] | None = None
+        self._group: anyio.abc.TaskGroup | None = None
         self._stop = anyio.Event()
         self._numbers = itertools.count(1)
         self._ids = itertools.count(1)
+        self._news = anyio.Semaphore(MOST_NEWS)
+        self._patience = patience
         self._headers: dict[str, dict[tuple[str, ...], str]] = {}
         self.failure: Exception | None = None
         self.closed = anyio.Event()
@@ -141,8 +154,9 @@ class Link:
         has_begun = False
         try:
             async with self._source.open() as (received, sent), anyio.create_task_group() as group:
-                dispatcher = JSONRPCDispatcher(received, sent, on_stream_exception=self._note_garbage)
-                self._dispatcher = dispatcher
+                paced: Any = _Paced(received, self._news, self._patience)
+                dispatcher = JSONRPCDispatcher[Any](paced, sent, on_stream_exception=self._note_garbage)
+                self._dispatcher, self._group = dispatcher, group
                 await group.start(self._drive, dispatcher)
                 await self._greet()
                 has_begun = True
@@ -173,6 +187,10 @@ class Link:
         await self._stop.wait()
 
     async def _note_garbage(self, error: Exception) -> None:
+        if isinstance(error, Exited):
+            assert self._group is not None
+            self._group.start_soon(self._look_after, "its program has ended")
+            return
         self.garbage += 1
         if self.garbage == 1:
             log.warning("the server writes what is no message to its standard output: %s", str(error)[:200])
@@ -181,7 +199,10 @@ class Link:
         return {} if method == "ping" else await self._listener.on_question(self, method, params)
 
     async def _on_notify(self, _: DispatchContext[Any], method: str, params: Params) -> None:
-        await self._listener.on_news(self, method, params)
+        try:
+            await self._listener.on_news(self, method, params)
+        finally:
+            self._news.release()
 
     # The handshake
 
@@ -303,6 +324,53 @@ class Link:
             words = f"The server behind did not answer within {self._timeout:g} s"
             return Unavailable(words, remediation=LOOK_FIRST, retry="check")
         return None
+
+
+class _Paced:
+    """What a server says, no faster than its notifications are taken.
+
+    Where several clients share a server, the others do not wait for one that takes nothing: after a while, news that
+    there is no room for are left out, until there is some again.
+    """
+
+    def __init__(self, received: Any, room: anyio.Semaphore, patience: float | None) -> None:
+        self._received, self._room, self._patience = received, room, patience
+        self._is_stuck = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._received, name)
+
+    async def __aenter__(self) -> Any:
+        await self._received.__aenter__()
+        return self
+
+    async def __aexit__(self, *told: object) -> Any:
+        return await self._received.__aexit__(*told)
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        while True:
+            item = await self._received.__anext__()
+            is_news = isinstance(getattr(item, "message", None), mcp_types.JSONRPCNotification)
+            if not is_news or await self._has_room():
+                return item
+
+    async def _has_room(self) -> bool:
+        try:
+            self._room.acquire_nowait()
+        except anyio.WouldBlock:
+            if self._is_stuck:
+                return False
+            with anyio.move_on_after(self._patience):
+                await self._room.acquire()
+                return True
+            log.warning("a client takes nothing that the server tells it: news are left out")
+            self._is_stuck = True
+            return False
+        self._is_stuck = False
+        return True
 
 
 class _OtherEra(Exception):

@@ -28,7 +28,7 @@ from mcp.shared.message import SessionMessage
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.problems import LOOK_FIRST
 
-__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Lines", "Loss", "Oversize"]
+__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Oversize", "mend"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
@@ -37,6 +37,8 @@ _CHUNK: Final = 256 * 1024
 _GLIMPSE: Final = 512
 _GRACE: Final = 2.0
 """Seconds that a server has to end by itself, and again when it is told to."""
+_LOOK: Final = 0.5
+"""Seconds after which it is looked again whether a program has ended."""
 _ID: Final = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")'
 _FIRST_ID: Final = re.compile(rb'\A\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*' + _ID)
 _RESULT: Final = re.compile(
@@ -123,7 +125,16 @@ class Lines:
         return Oversize(head, line, size) if size > self.largest else line
 
 
+class Exited(Exception):
+    """The program that was started has ended; what it has started may go on in its place, or hold its streams only."""
+
+
 UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it", LOOK_FIRST)
+
+
+def mend(line: bytes) -> bytes:
+    """A line with the sign for what cannot be read in place of each half of a character."""
+    return _SURROGATE.sub(lambda match: rb"\ufffd" if match[1] else match[0], line)
 
 
 def _read_line(line: bytes | Oversize) -> Received:
@@ -134,14 +145,14 @@ def _read_line(line: bytes | Oversize) -> Received:
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        mended = _SURROGATE.sub(lambda match: rb"\ufffd" if match[1] else match[0], line)
+        mended = mend(line)
         if mended != line:
             return _read_line(mended)
         head, tail = line[:_GLIMPSE], line[-_GLIMPSE:]
         failed = _fail(head, tail, UNREAD) if _RESULT.search(head) else None
         if failed is not None:
             return SessionMessage(failed)
-        return ValueError(f"no message: {line[:80]!r} ({type(error).__name__})")
+        return ValueError(f"{len(line):,} bytes ({type(error).__name__})")  # it may say anything, a secret too
 
 
 @dataclass(frozen=True)
@@ -164,6 +175,7 @@ class Command:
         sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
             group.start_soon(_receive, process, received_in, self.largest)
+            group.start_soon(_watch, process, received_in)
             group.start_soon(_send, process, sent_out)
             try:
                 yield received, sent
@@ -210,6 +222,15 @@ async def _receive(process: asyncio.subprocess.Process, out: MemoryObjectSendStr
                         return
 
 
+async def _watch(process: asyncio.subprocess.Process, out: MemoryObjectSendStream[Received]) -> None:
+    """Say that the program has ended although its output has not: a child of it has that as well."""
+    while process.returncode is None:  # noqa: ASYNC110 - `wait` waits for the end of the output as well
+        await anyio.sleep(_LOOK)
+    await anyio.sleep(_LOOK)  # in which what it has written is read to its end
+    with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await out.send(Exited())
+
+
 async def _send(process: asyncio.subprocess.Process, source: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
     with contextlib.suppress(OSError):  # it has ended: its own stream says so
@@ -230,6 +251,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with anyio.move_on_after(_GRACE):
             await process.wait()
             break
+    if process.stdout is not None and not process.stdout.at_eof():  # what it has started has its output still
+        _signal(process, signal.SIGTERM)
+    process._transport.close()  # type: ignore[attr-defined]  # or it would be closed after the loop, with a trace
 
 
 def _signal(process: asyncio.subprocess.Process, kind: signal.Signals) -> None:

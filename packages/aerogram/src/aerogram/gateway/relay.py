@@ -69,7 +69,9 @@ MOST_PAGES: Final = 100
 MOST_LINES: Final = 16
 """Links for calls of modern clients that share the gateway and can be asked."""
 MOST_LINKS: Final = 64
-"""Links from which on one that nobody uses is ended for each that is begun."""
+"""Links from which on one on which nothing is under way is ended for each that is begun."""
+PATIENCE: Final = 5.0
+"""Seconds that the server waits for one of several clients that does not take what it is told."""
 LONGEST_WAIT: Final = 5.0
 """Seconds that such a call waits for one of them."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
@@ -184,6 +186,7 @@ class Line:
     level: str | None = None
     starts: int = 0
     started: float = 0.0
+    used: float = 0.0
 
     def follows(self, uri: str) -> bool:
         """Whether anybody wants to hear of a resource."""
@@ -206,9 +209,15 @@ class Line:
         return not (self.holders or self.flights)
 
     @property
+    def is_resting(self) -> bool:
+        """Whether nothing is under way on it, and nobody waits for news but sessions, which a new one would serve."""
+        is_awaited = any(one.front.session not in self.sessions for one in self.listens.values())
+        return self.is_idle and self.is_settled and not (is_awaited or self.lock.locked())
+
+    @property
     def is_unused(self) -> bool:
         """Whether nobody would miss it."""
-        return self.is_idle and self.is_settled and not (self.sessions or self.listens or self.lock.locked())
+        return self.is_resting and not self.sessions
 
     @property
     def is_settled(self) -> bool:
@@ -478,14 +487,20 @@ class Relay:
         self._lines.pop(line.key, None)
 
     def _make_room(self) -> None:
-        """End the link that was begun first of those that nobody uses, where there are very many.
+        """End the link that was used longest ago of those on which nothing is under way, where there are very many.
 
-        A client says itself what it can do, and each new word is one more session with the server.
+        A client says itself what it can do, and each new word is one more session with the server; and it may go
+        without a word. One that is still there gets a new link with its next request.
         """
         live = [line for line in self._lines.values() if line.link is not None and not line.link.has_ended]
-        unused = [line for line in live if line.is_unused]
+        resting = [line for line in live if line.is_resting]
+        unused = [line for line in resting if line.is_unused]
         if len(live) >= MOST_LINKS and unused:
-            self._drop(min(unused, key=lambda line: line.started))
+            self._drop(min(unused, key=lambda line: line.used))
+        elif len(live) >= MOST_LINKS and resting:
+            link = min(resting, key=lambda line: line.used).link
+            assert link is not None
+            link.stop()
         if len(self._lines) > MOST_LINKS * MOST_LINES:
             for line in [one for one in self._lines.values() if one.link is None and one.is_unused]:
                 self._drop(line)
@@ -503,6 +518,7 @@ class Relay:
         if front.line is None:
             front.line = await self._choose_line(front)
         line = front.line
+        line.used = time.monotonic()
         if line.link is not None and not line.link.has_ended:
             return line, line.link
         async with line.lock:
@@ -537,7 +553,8 @@ class Relay:
 
     async def _connect(self, line: Line, front: Front, *, is_modern_first: bool) -> Link:
         assert self._group is not None
-        link = Link(self._source, front.client, self, self._timeout, is_modern_first=is_modern_first)
+        patience = PATIENCE if self._shares else None
+        link = Link(self._source, front.client, self, self._timeout, is_modern_first=is_modern_first, patience=patience)
         self._by_link[link] = line
         await self._group.start(self._run, link)
         return link
