@@ -208,3 +208,92 @@ def test_what_is_read_through_a_gateway_takes_from_its_limits(tmp_path, method):
     assert told[-1]["error"]["data"]["code"] == "RATE_LIMIT_EXCEEDED"
     assert "RATE_LIMIT_EXCEEDED" in json.dumps(call(wire, "heard"))
     assert wire.end() == 0
+
+
+CALL = '"method":"tools/call","params":{"name":"echo","arguments":{"a":%s}}'
+UNREADABLE = {"number": "9" * 5000, "deep": "[" * 5000 + "]" * 5000, "rather deep": "[" * 300 + "]" * 300, "cut": "[1"}
+
+
+@pytest.fixture(scope="module")
+def strict():
+    """A client that writes lines, before a server that keeps the rules."""
+    wire = Wire("legacy", "--timeout", "60")
+    wire.greet()
+    yield wire
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
+
+
+def write(wire, line):
+    wire.process.stdin.write(line.encode("utf-8", "surrogatepass") + b"\n")
+    wire.process.stdin.flush()
+
+
+@pytest.mark.parametrize("value", UNREADABLE)
+@pytest.mark.parametrize("form", ['{"jsonrpc":"2.0","id":%s,CALL}', '{CALL,"jsonrpc":"2.0","id":%s}'])
+@pytest.mark.parametrize("number", ["77", '"seven \\" seven"'])
+def test_a_request_that_cannot_be_read_is_answered(strict, value, form, number):
+    """With its id, wherever that stands; what comes after it is answered as ever."""
+    write(strict, (form % number).replace("CALL", CALL % UNREADABLE[value]))
+    answer = strict.read()
+    if value != "cut":  # in which there is no end to look at
+        assert answer["id"] == json.loads(number)
+    assert answer["error"]["code"] == -32700 and "can be read" in answer["error"]["message"]
+    assert strict.ask("after", "tools/call", name="echo")["result"]["content"][0]["text"] == "null"
+
+
+def test_half_of_a_character_costs_a_request_no_more_than_that(strict):
+    r"""JavaScript writes "\ud83d" at the end of a text that it has cut there."""
+    write(strict, '{"jsonrpc":"2.0","id":1,' + CALL % r'"\ud83d\ude00 \ud83d"' + "}")
+    assert json.loads(strict.read()["result"]["content"][0]["text"]) == {"a": "\U0001f600 \ufffd"}
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("hello", None),
+        ("[]", None),
+        ('{"id":5,"method":"tools/list"}', 5),
+        ('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}', 5),
+        ('{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}', None),
+        ('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","_meta":[1]}}', 5),
+    ],
+)
+def test_what_is_no_request_is_refused_with_its_id(strict, line, number):
+    write(strict, "")
+    write(strict, line)
+    answer = strict.read()
+    assert answer["id"] == number and answer["error"]["code"] in (-32700, -32600, -32602)
+
+
+def test_news_that_cannot_be_read_are_passed_over(strict):
+    write(strict, '{"jsonrpc":"2.0","method":"notifications/x","params":{"id":%s}}' % ("9" * 5000))
+    assert strict.ask("after", "tools/call", name="echo")["id"] == "after"
+
+
+def test_an_answer_of_the_client_that_cannot_be_read_ends_the_question():
+    """The server would wait for it as long as it waits for anything."""
+    wire = Wire("legacy")
+    told = {"name": "wire", "version": "1"}
+    wire.ask(0, "initialize", protocolVersion="2025-06-18", capabilities={"elicitation": {}}, clientInfo=told)
+    wire.send(method="notifications/initialized")
+    asked = wire.ask(1, "tools/call", name="ask")
+    assert asked["method"] == "elicitation/create"
+    write(
+        wire,
+        '{"jsonrpc":"2.0","id":ASKED,"result":{"action":"accept","content":{"name":NUMBER}}}'.replace(
+            "ASKED", json.dumps(asked["id"])
+        ).replace("NUMBER", "9" * 5000),
+    )
+    answer = wire.read()
+    assert answer["id"] == 1 and "error" in answer
+    assert wire.end() == 0
+
+
+def test_what_a_server_writes_besides_its_messages_is_not_repeated():
+    """It may be anything, a secret too."""
+    program = f"import runpy; print('key {SECRET}', flush=True); runpy.run_path({ODD[1]!r}, run_name='__main__')"
+    wire = Wire("", "--redact", server=[sys.executable, "-c", program])
+    wire.greet()
+    assert wire.end() == 0
+    assert "no message" in wire.errors and SECRET[:8] not in wire.errors
