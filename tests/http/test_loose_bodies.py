@@ -4,15 +4,17 @@ import math
 from typing import Annotated, Any
 
 import pytest
-from fastapi import Body, FastAPI, File, HTTPException, Request
+from fastapi import APIRouter, Body, FastAPI, File, HTTPException, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, Router
 
 from aerogram import ReplyError, fastapi, read, starlette, validate
 from aerogram.starlette import Versions
@@ -124,9 +126,34 @@ PATHS = ("/validated", "/plain", "/read", "/refused", "/declared", "/response")
 JSON = {"Content-Type": "application/json"}
 
 
+async def pass_on(request, call_next):
+    return await call_next(request)
+
+
+async def read_first(request, call_next):
+    await request.body()
+    return await call_next(request)
+
+
+AROUND = {"alone": None, "middleware": pass_on, "middleware that reads": read_first}
+
+
+def surrounded(made, dispatch):
+    """An application, and around it the middleware that gives what is inside another task, and another `receive`."""
+    app = made()
+    if dispatch is not None:
+        app.add_middleware(BaseHTTPMiddleware, dispatch=dispatch)
+    return app
+
+
+@pytest.fixture(scope="module", params=AROUND)
+def around(request):
+    return AROUND[request.param]
+
+
 @pytest.fixture(scope="module", params=[fast_app, starlette_app])
-def client(request, serve):
-    return serve(request.param())
+def client(request, around, serve):
+    return serve(surrounded(request.param, around))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -141,8 +168,8 @@ def test_loose_body_is_the_caller_s_fault_in_either_shape(client, body, path):
     assert read(current.content).problem.is_a("VALIDATION_ERROR")
 
 
-def test_loose_body_is_answered_by_fastapi_as_one_that_is_not_json(serve):
-    client = serve(fast_app())
+def test_loose_body_is_answered_by_fastapi_as_one_that_is_not_json(serve, around):
+    client = serve(surrounded(fast_app, around))
     loose, broken = (
         client.post("/validated", content=body, headers=JSON).json()["detail"][0] for body in (LOOSE["NaN"], b'{"a":')
     )
@@ -210,10 +237,106 @@ def test_the_handler_of_an_application_repeats_bytes_as_text(serve, is_plain):
 
 
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/geo+json"])
-def test_loose_body_is_noticed_whatever_its_client_calls_it(serve, kind):
+@pytest.mark.parametrize("body", ["NaN", "half a pair"])
+def test_loose_body_is_noticed_whatever_its_client_calls_it(client, kind, body):
     headers = {"Content-Type": kind} if kind else {}
-    response = serve(starlette_app()).post("/read", content=LOOSE["NaN"], headers=headers)
+    response = client.post("/read", content=LOOSE[body], headers=headers)
     assert (response.status_code, response.json()["error"]) == (422, "INVALID_FORMAT")
+    reply = read(client.post("/read?envelope=v2", content=LOOSE[body], headers=headers).content)
+    assert reply.problem.is_a("VALIDATION_ERROR")
+
+
+def fast_texts() -> FastAPI:
+    app = FastAPI()
+
+    @app.post("/awaited")
+    async def awaited(request: Request):
+        return {"text": (await request.body()).decode()}
+
+    @app.post("/called")
+    def called(text: Annotated[bytes, Body(media_type="text/plain")]):
+        return {"text": text.decode()}
+
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    return app
+
+
+def starlette_texts() -> Starlette:
+    async def awaited(request):
+        return {"text": (await request.body()).decode()}
+
+    class Called(HTTPEndpoint):
+        async def post(self, request):
+            return JSONResponse({"text": b"".join([part async for part in request.stream()]).decode()})
+
+    app = Starlette(routes=[Route("/awaited", awaited, methods=["POST"]), Route("/called", Called)])
+    starlette.install(app, versions=Versions(vendor="acme"))
+    return app
+
+
+TEXTS = {"NaN": "NaN", "1e999": "1e999", "digits": "9" * 4400, "brackets": "[" * 300 + "]" * 300}
+
+
+@pytest.mark.parametrize("made", [fast_texts, starlette_texts])
+@pytest.mark.parametrize("path", ["/awaited", "/called"])
+@pytest.mark.parametrize("kind", ["text/plain", "text/plain; charset=utf-8", "application/x-www-form-urlencoded"])
+def test_text_that_only_looks_like_json_reaches_a_handler_that_reads_text(serve, around, made, path, kind):
+    """Whether a text is meant as JSON, only its handler knows."""
+    client, headers = serve(surrounded(made, around)), {"Content-Type": kind}
+    for text in TEXTS.values():
+        assert client.post(path, content=text, headers=headers).json() == {"text": text}
+        current = client.post(f"{path}?envelope=v2", content=text, headers=headers)
+        assert read(current.content).data in ({"text": text}, [{"text": text}])
+
+
+@pytest.mark.parametrize("place", ["route", "mount", "router"])
+def test_loose_body_is_noticed_inside_of_the_middleware_of_a_part(serve, place):
+    async def echo(request):
+        return await request.json()
+
+    around = [Middleware(BaseHTTPMiddleware, dispatch=pass_on)]
+    route = Route("/read", echo, methods=["POST"], middleware=around if place == "route" else None)
+    parts = {
+        "route": Mount("/part", routes=[route]),
+        "mount": Mount("/part", routes=[route], middleware=around),
+        "router": Mount("/part", Router([route], middleware=around)),
+    }
+    app = Starlette(routes=[parts[place]])
+    starlette.install(app, versions=Versions(vendor="acme"))
+    response = serve(app).post("/part/read", content=LOOSE["NaN"], headers=JSON)
+    assert (response.status_code, response.json()["error"]) == (422, "INVALID_FORMAT")
+
+
+def test_loose_body_is_noticed_in_routers_and_mounted_applications_of_fastapi(serve):
+    app, inner, router = FastAPI(), fast_app_of_parts(), APIRouter()
+
+    @router.post("/awaited")
+    async def awaited(item: Annotated[Any, Body()]):
+        return item
+
+    @router.post("/called")
+    def called(item: Annotated[Any, Body()]):
+        return item
+
+    app.include_router(router, prefix="/router")
+    app.mount("/inner", inner)
+    app.add_middleware(BaseHTTPMiddleware, dispatch=pass_on)
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    client = serve(app)
+    for path in ("/router/awaited", "/router/called", "/inner/read"):
+        response = client.post(path, content=LOOSE["NaN"], headers=JSON)
+        assert (response.status_code, response.json()["detail"][0]["type"]) == (422, "json_invalid"), path
+
+
+def fast_app_of_parts() -> FastAPI:
+    inner = FastAPI()
+    inner.add_middleware(BaseHTTPMiddleware, dispatch=read_first)
+
+    @inner.post("/read")
+    async def read_it(item: Annotated[Any, Body()]):
+        return item
+
+    return inner
 
 
 def test_loose_body_is_noticed_when_it_comes_in_pieces(client):

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from aerogram._http.application import find_holder, put_inside
 from aerogram._http.exchange import EXCHANGE, Exchange
+from aerogram._http.intake import add_intake, read_json_strictly
 from aerogram._http.negotiation import JSON, Versions
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of, source_of
 from aerogram._http.service import Principal, Uncacheable
@@ -233,6 +234,7 @@ def _hook(context: RouteContext, given: Shapes, has_limits: bool) -> None:
     """Stand between a handler and its framework; the request and the response to be are injected for this."""
     dependant: Dependant = context.dependant
     handler = dependant.call
+    add_intake(context._effective_route)
     if handler is None or not _answers_json(context) or _yields(handler):
         _put_gate(dependant, has_limits)
         return
@@ -368,6 +370,7 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
         if exchange is not None:
             parsed = {alias: values[name] for alias, name in read if name in values}
             exchange.enter(exchange.layer.own_terms_of(route), request.scope)
+            read_json_strictly(request, exchange)
             exchange.is_checked = True
             exchange.parsed = parsed
             if body:

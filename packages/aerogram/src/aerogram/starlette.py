@@ -18,6 +18,7 @@ from typing import Any, Final
 from aerogram._http.application import Installation, add_limit_middleware, find_holder, put_inside, replace_app
 from aerogram._http.cleaning import SanitizingMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
+from aerogram._http.intake import add_intake, read_json_strictly
 from aerogram._http.negotiation import Schedule, Versions
 from aerogram._http.responses import Fields, announce_json, find
 from aerogram._http.routes import (
@@ -314,6 +315,7 @@ def _hook(route: Route, has_limits: bool, *, is_migrated: bool) -> None:
     if not _is_handler(route.endpoint):
         add_limit_middleware(route, "app", has_limits)
         return
+    add_intake(route)
     holder = find_holder(route)
     if hasattr(holder.app, _HOOKED) or _put_hook(route, holder):
         return  # another application may have the same route
@@ -376,6 +378,7 @@ class _Hook:
             return await call(request)  # type: ignore[no-any-return]
         layer = exchange.layer
         exchange.enter(layer.own_terms_of(self._route), request.scope)
+        read_json_strictly(request, exchange)
         try:
             value = await (call(request) if layer.service.is_idle else _within_limits(exchange, call, request))
         except HTTPException:

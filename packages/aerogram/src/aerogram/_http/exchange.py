@@ -22,7 +22,6 @@ from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from aerogram._http import responses as fields
-from aerogram._http.intake import refuse_loose
 from aerogram._http.negotiation import (
     CURRENT,
     JSON,
@@ -381,7 +380,7 @@ class Layer:
         if EXCHANGE in scope:
             exchange.nest_in(scope[EXCHANGE])
         scope[EXCHANGE] = exchange
-        return self._follow(exchange, receive if scope["method"] in SAFE_METHODS else refuse_loose(receive, exchange))
+        return self._follow(exchange, receive)
 
     async def _observe(self, exchange: Exchange, receive: Receive) -> None:
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.items()}
