@@ -1,13 +1,19 @@
 """What FastAPI promises its users still holds under the contract."""
 
 import queue
+from dataclasses import asdict
 from typing import Annotated
 
 import pytest
 from fastapi import APIRouter, BackgroundTasks, Cookie, Depends, FastAPI, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from small_api import ROWS, Task, fastapi_app
 
-from aerogram import fastapi, read, starlette, validate
+from aerogram import Contract, fastapi, read, starlette, validate
+from aerogram.contract.cache import Cache
+from aerogram.documents.response_v2 import error_response, success_response
+from aerogram.documents.standard_v2 import StandardResponse
 from aerogram.fastapi import Versions, install
 
 
@@ -156,3 +162,76 @@ def test_a_value_that_breaks_its_response_model_is_an_internal_error(serve):
 
 def test_both_frameworks_offer_the_same_names():
     assert fastapi.__all__ == starlette.__all__
+
+
+class OwnEnvelope(BaseModel):
+    success: bool
+    data: dict
+    error: str | None = None
+    meta: dict
+
+
+ENVELOPES = {
+    "response-v2": asdict(success_response(data={"a": 1}, request_id="r-1")),
+    "failure": asdict(error_response("No such spec", error_code="NOT_FOUND", request_id="r-2")),
+    "standard-v2": StandardResponse.rich([{"a": 1}] * 5, request_id="r-3", latency_ms=1).to_wire(),
+}
+SHAPES = (*ENVELOPES, "own-model")
+
+
+def add_writers(app: FastAPI, name: str, body: dict) -> None:
+    @app.get(f"/{name}", name=name)
+    def called():
+        return body
+
+    @app.get(f"/{name}/awaited")
+    async def awaited():
+        return body
+
+    @app.get(f"/{name}/response")
+    def response():
+        return JSONResponse(body)
+
+
+def app_of_envelopes() -> FastAPI:
+    """An API whose handlers write envelopes themselves, as they did before."""
+    app = FastAPI()
+    for name, body in ENVELOPES.items():
+        add_writers(app, name, body)
+
+    @app.get("/own-model", name="own-model")
+    def own_model() -> OwnEnvelope:
+        return OwnEnvelope(**ENVELOPES["response-v2"])
+
+    return app
+
+
+def paths_of_envelopes():
+    return [f"/{name}{kind}" for name in ENVELOPES for kind in ("", "/response", "/awaited")] + ["/own-model"]
+
+
+@pytest.mark.parametrize("has_cache", [False, True])
+def test_legacy_callers_get_the_envelope_that_a_handler_wrote_itself(serve, has_cache):
+    """No dialect is named, so that an envelope of any is the shape that they know, to the byte and with its status."""
+    app = app_of_envelopes()
+    caching = Contract(cache=Cache.in_memory(), cached=SHAPES) if has_cache else None
+    install(app, caching, Versions(vendor="acme"))
+    plain, client = serve(app_of_envelopes()), serve(app)
+    for path in paths_of_envelopes():
+        for _ in range(2):
+            was, is_now = plain.get(path), client.get(path)
+            assert (is_now.status_code, is_now.content) == (was.status_code, was.content), path
+            newer = client.get(f"{path}?envelope=v2")
+            assert newer.status_code == (404 if "failure" in path else 200), path
+            assert "failure" in path or read(newer.content).data in ({"a": 1}, [{"a": 1}], [{"a": 1}] * 5), path
+
+
+def test_a_named_dialect_is_the_newer_envelope_and_its_payload_the_older_one(serve):
+    app = app_of_envelopes()
+    install(app, Contract(dialect="response-v2"), Versions(vendor="acme", current="response-v2"))
+    plain, client = serve(app_of_envelopes()), serve(app)
+    for path in ("/response-v2", "/response-v2/awaited", "/own-model"):
+        assert client.get(path).json() == {"a": 1}
+    failed = client.get("/failure")
+    assert (failed.status_code, failed.json()) == (404, {"detail": "No such spec", "error": "NOT_FOUND"})
+    assert client.get("/standard-v2").content == plain.get("/standard-v2").content

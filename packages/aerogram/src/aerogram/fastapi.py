@@ -20,7 +20,7 @@ from aerogram._http.negotiation import JSON, Versions
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of, source_of
 from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
-from aerogram.dialects import try_read
+from aerogram.dialects import SIGNS, is_own, try_read
 from aerogram.dialects.protocol import Envelope
 from aerogram.errors import MissingExtra
 from aerogram.normalize.signals import contain
@@ -305,7 +305,7 @@ class _Hook:
             if not service.is_idle:
                 await service.admit(exchange)
             if service.has_cache:
-                value = await service.run(exchange, _watch(functools.partial(self._call, **values), response))
+                value = await service.run(exchange, _watch(functools.partial(self._call, **values), response, exchange))
             else:
                 value = await self._call(**values)
         except Exception:
@@ -315,8 +315,12 @@ class _Hook:
         if isinstance(value, Response):
             return answer_to(exchange, value)
         status = response.status_code or self._context.status_code
-        if not is_body_allowed_for_status_code(status) or self._is_left_alone(exchange, value):
+        if not is_body_allowed_for_status_code(status):
             return await self._model.response(value, response)
+        if self._is_left_alone(exchange, value):
+            made = await self._model.response(value, response)
+            exchange.leave_alone(made.body)
+            return made
         if self._model.field is not None:
             value = await self._model.prepare(value)
         return Answer(exchange, value, status=status, given=list(response.headers.raw))
@@ -343,15 +347,27 @@ async def _admit(request: Request) -> None:
         await exchange.layer.service.admit(exchange)
 
 
-def _watch(run: Callable[[], Awaitable[Any]], response: Response) -> Callable[[], Awaitable[Any]]:
-    """The handler, whose answer no cache keeps if it has set a status or headers: they would not come again."""
+def _watch(run: Callable[[], Awaitable[Any]], response: Response, exchange: Exchange) -> Callable[[], Awaitable[Any]]:
+    """The handler, whose answer no cache keeps if it would not come again as it is.
+
+    Such are a status or headers that it has set, and an envelope that is somebody's own: a cache holds what it says.
+    """
 
     async def answer() -> Any:
         before = response.status_code, list(response.headers.raw)
         value = await run()
-        return value if (response.status_code, response.headers.raw) == before else Uncacheable(value)
+        is_bare = (response.status_code, response.headers.raw) == before
+        return value if is_bare and not _is_own_envelope(value, exchange) else Uncacheable(value)
 
     return answer
+
+
+def _is_own_envelope(value: Any, exchange: Exchange) -> bool:
+    """Whether a value may be an envelope, and neither one of Aerogram's classes nor what the contract names."""
+    if isinstance(value, dict):
+        return not exchange.is_envelope(value) and try_read(value) is not None
+    names = getattr(type(value), "model_fields", None) or getattr(type(value), "__dataclass_fields__", {})
+    return not is_own(value) and not SIGNS.isdisjoint(names)
 
 
 def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tuple[Exchange | None, Response]]:
@@ -373,6 +389,7 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
             read_json_strictly(request, exchange)
             exchange.is_checked = True
             exchange.parsed = parsed
+            exchange.content = getattr(request, "_body", None)
             if body:
                 exchange.body = {name: values.get(name) for name in body}
             if found_out:

@@ -40,7 +40,7 @@ from aerogram.answer import LONGEST_ECHO, ReplyDraft
 from aerogram.codes import TABLE
 from aerogram.content.jsontext import loads
 from aerogram.dialects import dialect as dialect_named
-from aerogram.dialects import try_read
+from aerogram.dialects import is_own, try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError, ValidationFailed
 from aerogram.normalize.plain import is_plain
@@ -68,6 +68,8 @@ class ReplyMaker(Protocol):
     is_idle: bool
     has_cache: bool
     is_observed: bool
+    named: Dialect | None
+    """The dialect that the author has named for what handlers say."""
 
     def check(self, exchange: Any) -> None:
         """Raise what is wrong with the controls of a request, before its handler changes anything."""
@@ -705,17 +707,22 @@ class Exchange(HttpRequest):
     # what a handler answers
 
     def is_envelope(self, value: Any) -> bool:
-        """Whether a handler says something in a dialect, and not in the shape that legacy callers know."""
-        speaker = self.layer.speakers[CURRENT]
-        is_older = isinstance(value, dict) and speaker.is_older(value)
-        if try_read(value, None if is_older else speaker) is not None:
-            return True
+        """Whether a handler answers in the envelope that its contract names; any other is what its callers know."""
+        if is_own(value):
+            return try_read(value) is not None
+        speaker = self.layer.service.named
+        if speaker is None:
+            return False
+        if isinstance(value, dict):
+            is_meant = speaker.recognises(value)
+            return is_meant and try_read(value, None if speaker.is_older(value) else speaker) is not None
         # an object of one's own that has the members is opened when it is written
         names = getattr(type(value), "model_fields", None) or getattr(type(value), "__dataclass_fields__", {})
         return bool(names) and names.keys() >= set(speaker.slim.get("required", names))
 
     def leave_alone(self, body: bytes | memoryview) -> None:
         """Know of which envelope a body is that a handler has made itself, and that stays as it is."""
+        self.is_left = True
         speaker, held = self.layer.speakers[CURRENT], bytes(body)
         required = speaker.slim.get("required", ())
         if not required or not all(f'"{name}"'.encode() in held for name in required):

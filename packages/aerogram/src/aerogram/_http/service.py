@@ -113,6 +113,8 @@ class HttpService:
         self._contracts: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
         self._elsewhere: dict[tuple[int, str], Contract] = {}
         """The same contracts for callers to whom the application stands below a prefix."""
+        is_named = contract.dialect is not None and contract.speaker.name not in ("bare", "problem")
+        self.named = contract.speaker if is_named else None
         self.is_observed = contract.observer is not None
         self.has_cache = contract.cache is not None
         self.is_idle = contract.limits is None and not self.has_cache

@@ -102,6 +102,14 @@ def _estimates(reply: Reply[Any]) -> list[dict[str, Any]]:
     return [{"tokens_estimated": 0}, {"tokens_estimated": cost.tokens_used}]
 
 
+def is_own(value: Any) -> bool:
+    """Whether a value is of a class of the dialects, or of one that was made of it.
+
+    A generic model with rows of one's own belongs to the module that named it, and its base to ours.
+    """
+    return any(base.__module__.startswith(__name__) for base in type(value).__mro__)
+
+
 def try_read(value: Any, spoken: Dialect | None = None) -> Reply[Any] | None:
     """The reply that a value says in a dialect already: a contract's own object, or a whole and valid body.
 
@@ -109,8 +117,7 @@ def try_read(value: Any, spoken: Dialect | None = None) -> Reply[Any] | None:
     """
     if type(value) is list:
         return None
-    # a generic model with rows of one's own belongs to the module that named it, and its base to ours
-    is_ours = any(base.__module__.startswith(__name__) for base in type(value).__mro__)
+    is_ours = is_own(value)
     if is_ours and hasattr(value, "to_reply"):
         return value.to_reply()  # type: ignore[no-any-return]
     body = _body_of(value) if is_ours else value
