@@ -3,11 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from hypothesis import given
 from hypothesis import strategies as st
 from small_api import ROWS, fastapi_app, starlette_app
 from starlette.applications import Starlette
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
@@ -232,3 +233,55 @@ def test_no_answer_lets_a_browser_guess_at_its_type(serve, migrated, tmp_path):
         for envelope in ("v1", "v2"):
             answer = client.get(path, params={"envelope": envelope})
             assert answer.headers.get_list("x-content-type-options") == ["nosniff"], path
+
+
+async def pass_on(request, call_next):
+    return await call_next(request)
+
+
+def app_that_packs_a_stream(framework):
+    """Middleware makes a stream of every answer, and what is compressed then has no length."""
+    rows = [{"id": number} for number in range(100)]
+    if framework == "fastapi":
+        app = FastAPI()
+        app.get("/value")(lambda: rows)
+        app.post("/value")(lambda: rows)
+    else:
+        app = Starlette()
+
+    async def response(request: Request):
+        return JSONResponse(rows)
+
+    app.add_route("/response", response, methods=["GET", "POST"])
+    app.add_middleware(BaseHTTPMiddleware, dispatch=pass_on)
+    app.add_middleware(GZipMiddleware, minimum_size=10)
+    (fastapi if framework == "fastapi" else starlette).install(app, versions=Versions(vendor="acme"))
+    return app
+
+
+@pytest.mark.parametrize(
+    ("framework", "path"), [("fastapi", "/value"), ("fastapi", "/response"), ("starlette", "/response")]
+)
+def test_an_answer_that_is_compressed_as_a_stream_has_the_fields_of_any_other(serve, framework, path):
+    client = serve(app_that_packs_a_stream(framework))
+    packed, plain = (client.get(path, headers={"Accept-Encoding": one}) for one in ("gzip", "identity"))
+    assert packed.headers["Content-Encoding"] == "gzip" and packed.json() == plain.json()
+    for response in (packed, plain, client.post(path)):
+        assert response.headers["X-Envelope-Version"] == "v1" and response.headers["X-Request-Id"]
+    asked = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]}
+    assert client.get(path, headers=asked).status_code == 304
+    assert client.get(f"{path}?envelope=v2").headers["X-Envelope-Version"] == "v2"
+
+
+@pytest.mark.parametrize("query", ["", "?envelope=v2"])
+def test_if_none_match_names_any_tag_by_a_star_alone_and_others_in_quotes(serve, query):
+    """RFC 9110, section 13.1.2: a star is no member of a list, and a comma may stand in a tag."""
+    app = FastAPI()
+    app.get("/rows")(lambda: JSONResponse([1], headers={"ETag": '"a,b"'}))
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    client = serve(app)
+    tag = client.get(f"/rows{query}").headers["ETag"]
+    known, others = ("*", tag, f'"x", {tag}'), ('"x", *', '"*"', '"x,*"')
+    for asked in (*known, *others):
+        status = client.get(f"/rows{query}", headers={"If-None-Match": asked}).status_code
+        assert status == (304 if asked in known else 200), asked

@@ -389,7 +389,6 @@ def _entrance(dependant: Dependant, route: int) -> Callable[[dict[str, Any]], tu
             read_json_strictly(request, exchange)
             exchange.is_checked = True
             exchange.parsed = parsed
-            exchange.content = getattr(request, "_body", None)
             if body:
                 exchange.body = {name: values.get(name) for name in body}
             if found_out:

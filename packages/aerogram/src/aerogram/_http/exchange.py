@@ -441,6 +441,8 @@ class Exchange(HttpRequest):
     """Whether a handler has refused in words of its own, which are meant for the caller."""
     left_version: Version = LEGACY
     """The envelope of an answer that stays as its handler has made it."""
+    is_left = False
+    """Whether the handler's answer stays as it is, and was all there before anything around it made a stream of it."""
     outer: Exchange | None = None
     """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None
@@ -552,10 +554,12 @@ class Exchange(HttpRequest):
     def _begin_json(self, start: Message, terms: RouteTerms) -> Awaitable[None]:
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""
         status, given = start["status"], start["headers"]
-        if fields.are_of_file(given):
+        is_packed = self.is_left and fields.are_packed_on_the_way(given)
+        if not is_packed and fields.are_of_file(given):
             return self._pass(start, _add_vary(given))
         if self.is_left_to_the_framework:
-            is_whole = status == _OK and self.scope["method"] in SAFE_METHODS and fields.are_of_whole_body(given)
+            is_whole = status == _OK and self.scope["method"] in SAFE_METHODS
+            is_whole = is_whole and (is_packed or fields.are_of_whole_body(given))
             return self._hold(start, Exchange._tag) if is_whole else self._open(start, self.left_version)
         if terms.is_foreign or status in _WITHOUT_WHOLE_BODY:
             return self._pass(start, _add_vary(given))
@@ -610,7 +614,10 @@ class Exchange(HttpRequest):
     def _is_whole(self) -> bool:
         """Whether all of the body is here that was announced."""
         assert self.held is not None
-        return fields.find(self.held["headers"], b"content-length") == b"%d" % len(self._content)
+        given = self.held["headers"]
+        if self.is_left and fields.are_packed_on_the_way(given):
+            return True
+        return fields.find(given, b"content-length") == b"%d" % len(self._content)
 
     async def _tag(self) -> None:
         """A whole legacy answer with a tag of its own, or the news that the client has it already."""

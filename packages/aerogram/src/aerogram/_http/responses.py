@@ -36,6 +36,7 @@ __all__ = [
     "announce_json",
     "are_of_file",
     "are_of_whole_body",
+    "are_packed_on_the_way",
     "client_tag",
     "entity_tag",
     "find",
@@ -282,6 +283,13 @@ def are_of_whole_body(given: Fields) -> bool:
     return bool(find(given, b"content-length"))
 
 
+def are_packed_on_the_way(given: Fields) -> bool:
+    """Whether a body was compressed without knowing its end, and with that lost its length."""
+    names = dict(given)
+    is_file = b"accept-ranges" in names or b"content-disposition" in names
+    return b"content-encoding" in names and b"content-length" not in names and not is_file
+
+
 def are_of_file(given: Fields) -> bool:
     """Whether a body is a file, or flows: parts of it may be asked for, it is to be saved, or its end is not known."""
     names = dict(given)
@@ -393,10 +401,12 @@ def own_entity_tag(given: bytes, representation: str) -> bytes:
     return b"W/" + opaque[:-1] + b"-" + representation.encode() + b'"' if is_tag else given
 
 
+_OPAQUE_TAG: Final = re.compile(rb'"[^"]*"')
+
+
 def matches_tag(wanted: bytes, tag: bytes) -> bool:
-    """Whether If-None-Match names this tag; weak and strong ones compare alike (RFC 9110, section 13.1.2)."""
-    opaque = tag.removeprefix(b"W/")
-    return any(one.strip().removeprefix(b"W/") in (b"*", opaque) for one in wanted.split(b","))
+    """Whether If-None-Match names this tag, or any by a `*` alone (RFC 9110, section 13.1.2); weak ones match too."""
+    return wanted.strip() == b"*" or tag.removeprefix(b"W/") in _OPAQUE_TAG.findall(wanted)
 
 
 def client_tag(raw: bytes) -> str | None:
