@@ -7,6 +7,7 @@ An address may hold a password. Whoever shows an address, in a listing, an error
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,8 @@ __all__ = ["is_url", "listener", "place", "scheme_of", "without_secrets"]
 
 HIDDEN: Final = "***"
 _MARK: Final = "://"
+_ASSIGNED: Final = re.compile(r"(\w+)\s*=")
+"""What has a value in words such as `host=h password=…`, as some drivers take them."""
 _HIGHEST_PORT: Final = 65_535
 
 
@@ -33,13 +36,18 @@ def scheme_of(address: object) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The address without its password and without anything in its query that is called like a secret."""
+    """The address without its password and without anything in its query that is called like a secret.
+
+    Of what cannot be read as an address nothing but the scheme is shown: a password may have ended it too early.
+    """
     if not is_url(text):
-        return text
+        return HIDDEN if any(may_be_secret(name) for name in _ASSIGNED.findall(text)) else text
     try:
         parts = urlsplit(text)
-        user = quote(parts.username or "")
+        user, _ = quote(parts.username or ""), parts.port
     except ValueError:
+        return f"{scheme_of(text)}{_MARK}{HIDDEN}"
+    if parts.fragment or "@" in parts.path or "@" in parts.query.partition("=")[0]:
         return f"{scheme_of(text)}{_MARK}{HIDDEN}"
     host = parts.netloc.rpartition("@")[2]
     who = f"{user}:{HIDDEN}@" if parts.password is not None else f"{user}@" if user else ""

@@ -257,9 +257,7 @@ class Settings:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
-    if isinstance(value, str):
-        return without_secrets(value)
-    return str(value) if isinstance(value, Path) else value
+    return without_secrets(str(value)) if isinstance(value, (str, Path)) else value
 
 
 class _RawSetting(NamedTuple):

@@ -200,11 +200,12 @@ class Pool:
         pool = await self._open()
         try:
             connection = await pool.acquire(timeout=self.patience)
-        except ValueError as error:
+        except ValueError:
             raise ValidationFailed(
-                f"The address of the store cannot be used: {error}",
-                remediation="Write it as postgresql://user:password@host:5432/database",
-            ) from error
+                "The address of the store cannot be read",  # the driver's words may hold a part of a password
+                remediation="Write it as postgresql://user:password@host:5432/database, and of the password "
+                "/ as %2F, ? as %3F, # as %23 and @ as %40",
+            ) from None
         overdue: list[bool] = []
 
         def cut() -> None:
