@@ -129,7 +129,7 @@ def test_a_part_of_which_nobody_knows_what_it_is_of_makes_nothing_whole(names):
     reply = client.call("rows")
     with pytest.raises(ContractError, match="cannot be made whole"):
         client.whole(reply)
-    assert client.recover(reply) == dict.fromkeys(names, [1])
+    assert client.recover(reply) == {name: [1] for name in names}
     with pytest.raises(ContractError, match="cannot be made whole"):
         list(client.items("rows"))
     assert list(client.items("rows", whole=False)) == [{"n": 1}]
