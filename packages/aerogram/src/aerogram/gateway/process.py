@@ -253,7 +253,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             break
     if process.stdout is not None and not process.stdout.at_eof():  # what it has started has its output still
         _signal(process, signal.SIGTERM)
-    process._transport.close()  # type: ignore[attr-defined]  # or it would be closed after the loop, with a trace
+    with anyio.move_on_after(_GRACE):  # its streams are closed by then, before the loop is
+        await process.wait()
 
 
 def _signal(process: asyncio.subprocess.Process, kind: signal.Signals) -> None:
