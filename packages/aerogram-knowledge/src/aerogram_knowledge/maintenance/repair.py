@@ -34,6 +34,8 @@ def repair(folder: Path, *, embedder: str | Embedder | None = None, progress: Pr
 
 def _is_sound(rows: Path) -> bool:
     """Whether SQLite finds nothing wrong with the rows."""
+    if rows.exists() and not rows.stat().st_size:
+        return False
     try:
         with contextlib.closing(sqlite3.connect(rows)) as connection:
             return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))

@@ -184,6 +184,7 @@ class Connections:
             self._idle.append(held)
 
     def _open(self) -> _OpenConnection:
+        self._refuse_emptied()
         try:
             connection = _connect(self.path.absolute().as_uri())
             held = _OpenConnection(connection, self.path.stat().st_ino)
@@ -193,6 +194,13 @@ class Connections:
             held = _OpenConnection(_connect(f"{self.path.absolute().as_uri()}?immutable=1", journal=False), NO_FILE)
         self._was_there = True
         return held
+
+    def _refuse_emptied(self) -> None:
+        """Do not take a file that was cut to nothing for a new one: what stands beside it tells of an index."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        is_empty = self.path.exists() and not self.path.stat().st_size and not (log.exists() and log.stat().st_size)
+        if is_empty and self.path.with_name("meta.json").exists():
+            raise sqlite3.DatabaseError(f"{self.path.name} is empty")
 
     def _is_at_rest(self) -> bool:
         """Whether nobody has the file open: then it can be read where nothing can be written, as on a full disk."""
