@@ -571,6 +571,23 @@ def test_very_many_members_are_not_looked_at_again_and_again(data: Any) -> None:
     assert calls < 1_000_000
 
 
+def test_many_rows_of_very_many_members_are_not_looked_at_again_in_each_budget_that_is_tried() -> None:
+    """Where not even one row fits, the budget is searched for in which one does."""
+    data = [{f"member {at}": at for at in range(800)} for _ in range(20)]
+    calls = 0
+
+    def note(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(note)
+    try:
+        fitted = fit(Reply.ok(data), 800, measure=SIZER, retrieve="retrieve")
+    finally:
+        sys.setprofile(None)
+    assert fitted.reply.problem is not None and calls < 1_000_000
+
+
 def find_emptied(whole: Any, shown: Any, place: str = "") -> list[str]:
     if isinstance(whole, list) and isinstance(shown, list):
         pairs = [(str(at), one, other) for at, (one, other) in enumerate(zip(whole, shown, strict=False))]

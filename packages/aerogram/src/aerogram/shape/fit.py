@@ -275,6 +275,8 @@ class _Fitting:
     is_under_way: bool = False
     citations: tuple[Citation, ...] = ()
     """Those of the whole, of which there are as many as there is room for beside the rows."""
+    known: dict[tuple[str, int, int], tuple[Any, Any]] = field(default_factory=dict)
+    """What was found out about values that are tried in many budgets, with these values, so that their ids stay."""
     unparsed: QueryEcho | None = None
     """What of the question was not understood, the only part of an echo that is news, if there is room for it."""
 
@@ -585,8 +587,15 @@ class _Fitting:
         if kind is not None and kind.describes(record):
             mode: Any = "preview" if self.ranked else "metadata"
             return lambda row: kind.show(row, mode) if isinstance(row, dict) else row
-        found = choose_facts(self.among or rows, self.facts)
+        found = self._find_once("facts", self.among or rows, lambda of: choose_facts(of, self.facts))
         return None if found is None else found.show
+
+    def _find_once(self, name: str, value: Any, find: Callable[[Any], Any]) -> Any:
+        """What is the same in every budget for a value, under this mold."""
+        key = (name, id(value), id(self.mold))
+        if key not in self.known:
+            self.known[key] = ((value, self.mold), find(value))
+        return self.known[key][1]
 
     @property
     def _outline_room(self) -> int:
@@ -604,11 +613,13 @@ class _Fitting:
             lacks = f"with {_describe_cuts(silent)}" if silent else LESS
             return self._dress_rows(view._replace(lacks=lacks), first, [shown])
 
-        return self._cut(dress, Shrinker(row, self.price, self.mold.item).within, first)
+        shrinker = self._find_once("row", row, lambda whole: Shrinker(whole, self.price, self.mold.item))
+        return self._cut(dress, shrinker.within, first)
 
     def _is_beyond_cutting(self, value: Any) -> bool:
         """Whether a value is certain not to fit with every member of it at its smallest."""
-        return isinstance(value, dict) and least_members(value) > self.budget * LONGEST_TOKEN
+        least = self._find_once("least", value, least_members) if isinstance(value, dict) else 0
+        return bool(least > self.budget * LONGEST_TOKEN)
 
     def _dress_rows(
         self, view: _View, shown: Shown, data: list[Any], outline: Mapping[str, Any] | None = None

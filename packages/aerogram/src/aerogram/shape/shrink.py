@@ -122,6 +122,7 @@ class Shrinker:
         # parts of the value live as long as it does, so each can be known by its id
         self._texts: dict[int, str] = {}
         self._ladders: dict[int, Ladder] = {}
+        self._can_give_way: dict[int, bool] = {}
 
     def within(self, room: float, *, inside: bool = False) -> Any:
         """The value in about so much room, as `shrink` says."""
@@ -175,10 +176,23 @@ class Shrinker:
         name = next(iter(record))
         return {name: self._shrink(record[name], LEAST, mold.member(name), inside=True)}
 
+    def _has_long_members(self, record: dict[str, Any]) -> bool:
+        """Whether any member could give way; of very many short ones that is to be known at once in each room."""
+        found = self._can_give_way.get(id(record))
+        if found is None:
+            found = any(
+                isinstance(one, (dict, list)) or (isinstance(one, str) and len(one) > _SHORTEST)
+                for one in record.values()
+            )
+            self._can_give_way[id(record)] = found
+        return found
+
     def _shrink_record(self, record: dict[str, Any], room: float, mold: Mold, *, inside: bool) -> dict[str, Any]:
         if inside and len(record) > _FEW and len(record) * LEAST > room and not mold.required:
             return self._shrink_map(record, room)
         price, announced = self._price, find_announced(record)
+        if announced is None and not self._has_long_members(record):
+            return record
         names = {name: self._write(name) for name in record}
         costs = {name: self._cost(f"{{{names[name]}:{self._write(value)}}}", room) for name, value in record.items()}
         left, shown = room, dict(record)
