@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
@@ -93,6 +94,22 @@ GRACE: Final = 2.0
 NAME: Final = "aerogram"
 NEAREST: Final = 400
 """So many near vectors are looked for in a large index; a thousand would take more than three times as long."""
+
+
+def _refusal(error: ValueError, url: str) -> ValidationFailed:
+    """Why an address cannot be used, in the driver's words where they are about a setting and repeat no password."""
+    password = url.rpartition("@")[0].partition("://")[2].partition(":")[2]
+    is_safe = not any(part in str(error) for part in re.findall(r"[^:/?#@,%\[\]]+", password))
+    if is_safe and isinstance(error, driver().ClientConfigurationError):
+        return ValidationFailed(
+            f"The address of the store cannot be used: {error}",
+            remediation="Write it as postgresql://user:password@host:5432/database",
+        )
+    return ValidationFailed(
+        "The address of the store cannot be read",
+        remediation="Write it as postgresql://user:password@host:5432/database, and of the password "
+        "/ as %2F, ? as %3F, # as %23 and @ as %40",
+    )
 
 
 def writable(value: Any) -> Any:
@@ -200,12 +217,8 @@ class Pool:
         pool = await self._open()
         try:
             connection = await pool.acquire(timeout=self.patience)
-        except ValueError:
-            raise ValidationFailed(
-                "The address of the store cannot be read",  # the driver's words may hold a part of a password
-                remediation="Write it as postgresql://user:password@host:5432/database, and of the password "
-                "/ as %2F, ? as %3F, # as %23 and @ as %40",
-            ) from None
+        except ValueError as error:
+            raise _refusal(error, self.url) from None
         overdue: list[bool] = []
 
         def cut() -> None:
