@@ -86,7 +86,7 @@ def test_cursors_archives_limits_and_ids_outlive_a_clock_that_goes_back(document
         assert verify(digest, ada.ask(f"/v1/content/{digest.source_text_hash}").data)
         again = payload_of(ada.ask("/v1/digests", digest_of).data["sources"][0])
         assert again.source_text_hash == digest.source_text_hash
-        tight = ada.ask("/v1/search", q="rye", response_mode="full", max_tokens=600)
+        tight = ada.ask("/v1/search", q="rye", response_mode="full", max_tokens=400)
         kept = ada.ask(f"/v1/content/{tight.fidelity.archive_hashes['envelope']}")
         assert kept.problem is None and kept.data
         assert ada.ask("/v1/search", q="rye").problem.code == "RATE_LIMIT_EXCEEDED"
