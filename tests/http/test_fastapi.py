@@ -229,9 +229,9 @@ def test_legacy_callers_get_the_envelope_that_a_handler_wrote_itself(serve, has_
 def test_a_named_dialect_is_the_newer_envelope_and_its_payload_the_older_one(serve):
     app = app_of_envelopes()
     install(app, Contract(dialect="response-v2"), Versions(vendor="acme", current="response-v2"))
-    plain, client = serve(app_of_envelopes()), serve(app)
+    client = serve(app)
     for path in ("/response-v2", "/response-v2/awaited", "/own-model"):
         assert client.get(path).json() == {"a": 1}
     failed = client.get("/failure")
     assert (failed.status_code, failed.json()) == (404, {"detail": "No such spec", "error": "NOT_FOUND"})
-    assert client.get("/standard-v2").content == plain.get("/standard-v2").content
+    assert client.get("/standard-v2").json() == [{"a": 1}] * 5  # an envelope too, whichever the contract names

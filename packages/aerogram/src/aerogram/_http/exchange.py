@@ -714,15 +714,14 @@ class Exchange(HttpRequest):
     # what a handler answers
 
     def is_envelope(self, value: Any) -> bool:
-        """Whether a handler answers in the envelope that its contract names; any other is what its callers know."""
+        """Whether a handler answers in an envelope, and its contract names one: else it is what its callers know."""
         if is_own(value):
             return try_read(value) is not None
         speaker = self.layer.service.named
         if speaker is None:
             return False
         if isinstance(value, dict):
-            is_meant = speaker.recognises(value)
-            return is_meant and try_read(value, None if speaker.is_older(value) else speaker) is not None
+            return try_read(value, None if speaker.is_older(value) else speaker) is not None
         # an object of one's own that has the members is opened when it is written
         names = getattr(type(value), "model_fields", None) or getattr(type(value), "__dataclass_fields__", {})
         return bool(names) and names.keys() >= set(speaker.slim.get("required", names))
