@@ -41,8 +41,10 @@ def leave_out_rows(address: str, ids: Sequence[int]) -> str:
 
 
 def _is_dead(pid: int) -> bool:
+    """Whether a process has ended with all of its threads: until then it has its port, though its first one is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        is_over = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return is_over and len([*Path(f"/proc/{pid}/task").iterdir()]) <= 1
     except (FileNotFoundError, ProcessLookupError):
         return True
 
