@@ -18,7 +18,7 @@ from facts_sets import CUT
 MARK = "…"
 LEFT_OUT = re.compile(r"([\d,]+) of ([\d,]+) (?:\w+ )?left out")
 SHOWN = re.compile(r"([\d,]+) of ([\d,]+) (?:items )?shown(?! with less)")
-LINES = re.compile(r"\(([\d,]+) of ([\d,]+) lines\)")
+LINES = re.compile(r"\(([\d,]+) of ([\d,]+) (?:lines|entries)\)")
 CHARACTERS = re.compile(r"[\d,]+ of [\d,]+ characters")
 LESS = re.compile(r"(in|with) less detail|(\d|all) (with|without) ")
 MEMBERS = re.compile(
@@ -50,7 +50,7 @@ def see(data, read, *, words=(), outline=None, partial=False):
     marks = {row["parent"]: _first_number(row["value"]) for row in read(data) if row.get("name") == MARK}
     said = " ".join(words)
     missing = 0
-    if (found := LINES.search(said)) and _number(found[1]) == len(rows):  # where each row is a line
+    if (found := LINES.search(said)) and _number(found[1]) == len(rows):  # where each row is one
         missing = _number(found[2]) - _number(found[1])
     elif CHARACTERS.search(said):
         missing = None

@@ -275,6 +275,17 @@ def test_entries_of_a_text_are_counted_and_not_their_lines() -> None:
     assert f"({shown.data.count('Commit: ')} of 90 entries)" in shown.notices[-1].message
 
 
+def test_a_log_of_commits_ends_with_a_whole_one_though_its_messages_are_set_apart() -> None:
+    merges = ("Merge: a b\n", "", "")
+    heads = (f"commit {n * 7919:040x}\n{merges[n % 3]}Author: Ann\nDate: {n}" for n in range(120))
+    log = "\n\n".join(f"{head}\n\n    Change it\n    \n    {WORDS}" for head in heads)
+    for budget in range(300, 1_200, 50):
+        fitted, _, _ = fitted_rows(log, budget)
+        count = fitted.data.count("Author: ")
+        assert f"({count} of 120 entries)" in fitted.notices[-1].message
+        assert log[len(fitted.data) :].lstrip().startswith("commit ")
+
+
 def test_a_range_of_numbers_is_told_beside_something_else_alone() -> None:
     rows = [{"id": n, "total": n * 1.25, "note": f"{n} {WORDS}"} for n in range(300)]
     fitted, _, _ = fitted_rows(rows, 700)

@@ -715,7 +715,7 @@ class _Fitting:
             return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", last=last, **place)
 
         count = self._longest(text, lambda count: self.measure.dearest(dress(count)))
-        count = page_end(text, count) if self.resume is not None else reading_end(text, count)
+        count = page_end(text, count) if self.resume is not None else reading_end(text, count, mark)
         if not count or self.mold.keeps_whole(text):
             return None
         plain = dress(count)

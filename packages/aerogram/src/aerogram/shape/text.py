@@ -38,8 +38,10 @@ _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
 LOOKED_AT: Final = 8_000
 FEWEST_ENTRIES: Final = 4
-_BLANK_LINES: Final = re.compile(r"\n\n+")
+_NEXT_ENTRY: Final = re.compile(r"\n\n+(?=\S)")
+"""What stands before an entry; what is indented after blank lines belongs to the one before, as in a log of commits."""
 _ENTRY: Final = re.compile(r"(?P<first>\S+)[^\n]*\n(?P<second>[^\W\d]\S*)")
+_LATER_LINE: Final = re.compile(r"\n([^\W\d]\S*)")
 _DIGITS: Final = re.compile(r"\d+")
 
 
@@ -104,13 +106,24 @@ def _sensible_cut(text: str, at: int) -> int:
     return at
 
 
-def reading_end(text: str, at: int) -> int:
-    """The cut at or before `at` where a reader of a long text stops, without the blanks before it."""
+def reading_end(text: str, at: int, entry_mark: str | None = None) -> int:
+    """The cut at or before `at` where a reader of a long text stops, without the blanks before it.
+
+    A heading that nothing follows belongs to what is not shown, and so does the little that there is of an entry.
+    """
     cut = page_end(text, at)
     if cut == len(text):
         return cut
+    if entry_mark is not None and not _NEXT_ENTRY.match(text, len(text[:cut].rstrip("\n"))):
+        start = _last_match(_NEXT_ENTRY, text, cut - _given_up(at), cut)
+        cut = start or cut
     heading = _LONE_LINE.search(text, max(cut - LONG_LINE, 0), cut)
     return len(text[: heading.start() if heading else cut].rstrip()) or cut
+
+
+def _given_up(at: int) -> int:
+    """How many characters may be given up to end with a whole line or entry."""
+    return max(at // 20, min(at // 5, LONG_LINE))
 
 
 def page_end(text: str, at: int) -> int:
@@ -120,7 +133,7 @@ def page_end(text: str, at: int) -> int:
     """
     if at >= len(text):
         return len(text)
-    near = ((_PARAGRAPH_END, at // 20), (_LINE_END, max(at // 20, min(at // 5, LONG_LINE))))
+    near = ((_PARAGRAPH_END, at // 20), (_LINE_END, _given_up(at)))
     cut = next((found for one, back in near if (found := _last_match(one, text, at - back, at))), 0)
     cut = whole_characters(text, cut or _sensible_cut(text, at)) or at
     heading = _HEADING.search(text, max(cut - 200, 0), cut)
@@ -135,22 +148,18 @@ def count_lines(text: str, end: int) -> int:
 def find_entry_mark(text: str) -> str | None:
     """What stands once in each entry of a text that is made of them, blank lines between, such as a log of commits.
 
-    Their first lines begin with the same word, numbers aside, and so do their second ones: by these they are counted.
+    Their first lines begin with the same word, numbers aside, and one of the others as well: by that they are counted.
     """
-    first_end = _BLANK_LINES.search(text, 0, LOOKED_AT)
+    first_end = _NEXT_ENTRY.search(text, 0, LOOKED_AT)
     if first_end is None or _ENTRY.match(text, first_end.end(), LOOKED_AT) is None:  # of most texts this tells
         return None
-    parts = [one.strip("\n") for one in text[:LOOKED_AT].split("\n\n")[1:-1]]
-    marks = set()
-    for found in map(_ENTRY.match, filter(None, parts)):
-        if found is None:
-            return None
-        marks.add((_DIGITS.sub("0", found["first"]), found["second"]))
-    if len(marks) != 1:
+    parts = [one.strip("\n") for one in _NEXT_ENTRY.split(text[:LOOKED_AT])[1:-1]]
+    found = [_ENTRY.match(one) for one in parts]
+    firsts = {one and _DIGITS.sub("0", one["first"]) for one in found}
+    if len(parts) < FEWEST_ENTRIES or len(firsts) > 1 or None in firsts:
         return None
-    mark = f"\n{marks.pop()[1]}"
-    counts = [one.count(mark) for one in parts if one]
-    return mark if len(counts) >= FEWEST_ENTRIES and set(counts) == {1} else None
+    words = [_LATER_LINE.findall(one) for one in parts]
+    return next((f"\n{word}" for word in words[0] if all(one.count(word) == 1 for one in words)), None)
 
 
 def shown_before(shown: str) -> int | None:
