@@ -78,14 +78,31 @@ def test_front_matter_that_is_nested_without_end_costs_only_itself(write, index,
         'language: "\\ud83d"',
         'tags: ["\\ud83d", {"\\ud83d": "\\ud83d"}]',
         f"title: {'1:' * 20_000}1",
+        f"vendors: [{{name: Delta Foods, size: 0x{'F' * 4_000}}}]",
+        f"vendors: [{{name: Delta Foods, sizes: [{{most: 0x{'F' * 4_000}}}]}}]",
+        f"entities: [{{name: Delta Foods, 0x{'F' * 4_000}: size}}]",
+        f"vendors: [{{name: Delta Foods, id: 0x{'F' * 5_000}}}]",
+        f"vendors: [{{name: Delta Foods, size: 0x{'F' * 40}, share: .inf}}]",
+        f"vendors: [{{name: Delta Foods, parts: {'[' * 150}{']' * 150}}}]",
+        f"vendors: [{{name: Delta Foods, parts: !!set {{0x{'F' * 4_000}}}}}]",
+        'vendors: [{name: Delta Foods, parts: !!omap [oats: "\\ud83d"]}]',
+        f"relationships: [{{from: Delta Foods, to: Ann Berg, since: 0x{'F' * 4_000}}}]",
     ],
-    ids=lambda said: said[:20],
+    ids=lambda said: said[:50],
 )
 def test_half_a_letter_or_a_number_without_end_in_front_matter_stops_nothing(write, index, said):
     """YAML can spell half an emoji, which no store and no embedder takes, and numbers that Python does not write."""
     done = index.ingest(write({"bad.md": f"---\n{said}\n---\n{HARVEST}", "good.md": GUIDE}))
     assert (done.added, done.problems) == (2, {})
     assert {one["source_file"] for one in index.search("token harvest").data} == {"bad.md", "good.md"}
+
+
+def test_what_a_vendor_s_record_says_and_json_cannot_hold_is_said_in_words(write, index):
+    said = "{name: Delta Foods, share: .nan, since: 2026-05-01, kinds: !!set {oats, rye}, size: 0xFFFFFFFFFFFFFFFFFFFF}"
+    index.ingest(write({"delta.md": f"---\nvendors: [{said}]\n---\n# Delta\n\nOats.\n"}))
+    (delta,) = index.vendor("Delta Foods", response_mode="full").data["entities"]
+    held = (delta["share"], delta["since"], delta["kinds"], delta["size"])
+    assert held == ("nan", "2026-05-01", ["oats", "rye"], 2**80 - 1)
 
 
 def test_emphasis_in_front_matter_is_no_alias(write, index):

@@ -8,6 +8,7 @@ the one line that names it; where there is none to be read, the licence is unkno
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -44,6 +45,9 @@ DATES: Final = ("updated", "last_updated", "modified", "date", "published", "cre
 ADDRESSES: Final = ("url", "source_url", "source", "link")
 LANGUAGES: Final = ("language", "lang")
 LARGEST: Final = 64 * 1024
+DEEPEST: Final = 100
+TOO_LARGE: Final = 10**4300
+"""The first integer that Python does not write in decimal digits, though it reads it in others."""
 LONGEST: Final = 300
 """So much is read of what a document says in one line; a licence of that length is not the name of one."""
 UNKNOWN_LICENSE: Final = "NOASSERTION"
@@ -88,19 +92,28 @@ def split_front(text: str) -> FrontMatter:
         _check_length(found.block)
         said = _yaml(found.block) if found.mark == "---" else _toml(found.block)
         if isinstance(said, dict):
-            return FrontMatter(in_lower_case(_whole_letters(said)), body)
+            return FrontMatter(in_lower_case(_storable(said)), body)
     except (ValueError, RecursionError) as error:
         return _unreadable(found.block, body, str(error).splitlines()[0][:120])
     return _unreadable(found.block, body, "it is no list of names and values")
 
 
-def _whole_letters(value: Any) -> Any:
-    """What was said, with no half of a letter in it: YAML can spell one, and nothing can store it."""
+def _storable(value: Any, deepest: int = DEEPEST) -> Any:
+    """What was said, as a store takes it: YAML can spell half a letter, and a number that nobody can write."""
+    if not deepest:
+        raise ValueError(f"it is more than {DEEPEST} levels deep")
     if isinstance(value, str):
         return encode_text(value)
+    if isinstance(value, int) and abs(value) >= TOO_LARGE:
+        raise ValueError("a number has more than 4,300 digits")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, dict):
-        return {_whole_letters(name): _whole_letters(held) for name, held in value.items()}
-    return [_whole_letters(one) for one in value] if isinstance(value, list) else value
+        return {_storable(name, deepest - 1): _storable(held, deepest - 1) for name, held in value.items()}
+    if isinstance(value, set):
+        value = sorted(value, key=str)
+    kind = tuple if isinstance(value, tuple) else list  # a tuple may be a name
+    return kind(_storable(one, deepest - 1) for one in value) if isinstance(value, (list, tuple)) else value
 
 
 def license_of(said: Mapping[str, Any]) -> str | None:
@@ -194,11 +207,7 @@ def text_of(said: Mapping[str, Any], *names: str) -> str | None:
 
 
 def _one_line(value: str | float) -> str:
-    """A text or a number as one line; nothing of a number that is too long to be written."""
-    try:
-        return " ".join(str(value).split())[:LONGEST]
-    except ValueError:
-        return ""
+    return " ".join(str(value).split())[:LONGEST]
 
 
 def date_of(said: Mapping[str, Any], *names: str) -> str | None:
