@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -288,6 +289,32 @@ def test_a_full_disk_leaves_the_index_as_it_was(write, index, tmp_path):
     assert index.search("access token", page_size=50).data == before
     assert index.ingest(folder).added == 4
     assert index.check().is_sound
+
+
+def _random_name(letters: int, seed: int = 0) -> str:
+    """A name that no compression makes shorter; four bytes for each letter."""
+    return "".join(map(chr, random.Random(seed).choices(range(0x20000, 0x2A6D0), k=letters)))
+
+
+def test_a_path_that_is_too_long_for_an_index_is_told_and_stops_nothing(write, index):
+    deep = "/".join(_random_name(60, step) for step in range(6))
+    done = index.ingest(write({f"{deep}/x.md": GUIDE, "good.md": HARVEST}))
+    assert (done.added, done.problems) == (1, {f"{deep}/x.md": "its path has more than 1,300 bytes"})
+    assert index.search("apples").data[0]["source_file"] == "good.md"
+
+
+def test_the_longest_name_in_the_deepest_folder_is_no_more_than_an_index_takes(write, index):
+    folder, name = "/".join(_random_name(63, step) for step in range(5)), _random_name(300)
+    done = index.ingest(write({f"{folder}/{'x' * 29}.jsonl": json.dumps({"id": name, "text": "One gnu."})}))
+    assert (done.added, done.problems) == (1, {})
+    assert index.search("gnu").data[0]["source_file"].endswith(name)
+
+
+def test_a_file_of_the_far_future_is_read_like_any_other(write, index):
+    folder = write({"far.md": GUIDE, "good.md": HARVEST})
+    os.utime(folder / "far.md", (13_000_000_000, 13_000_000_000))
+    assert index.ingest(folder).added == 2
+    assert index.ingest().unchanged == 2
 
 
 def test_a_nul_in_the_name_of_a_record_stops_nothing(write, index):

@@ -14,9 +14,11 @@ from typing import Final
 from aerogram.digest.limits import UnreadableSource
 from aerogram_knowledge.documents.document import File
 
-__all__ = ["ChangingFile", "link_fault", "read_bytes"]
+__all__ = ["ChangingFile", "changed_ns", "link_fault", "read_bytes"]
 
 ATTEMPTS: Final = 3
+LATEST: Final = 2**63 - 1
+"""Nanoseconds since 1970 in the 64 bits that a store has for them; a file may be of any later time."""
 
 
 class ChangingFile(UnreadableSource):
@@ -46,8 +48,13 @@ def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path | None = N
             raise UnreadableSource("missing", f"it cannot be read: {reason}") from error
         same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
         if same and len(content) == after.st_size:
-            return File(file.path, after.st_size, after.st_mtime_ns, content)
+            return File(file.path, after.st_size, changed_ns(after), content)
     raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
+
+
+def changed_ns(found: os.stat_result) -> int:
+    """When a file was changed, as a store can keep it."""
+    return max(-LATEST, min(found.st_mtime_ns, LATEST))
 
 
 def link_fault(path: Path, root: Path) -> str | None:

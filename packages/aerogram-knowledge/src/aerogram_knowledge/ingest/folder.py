@@ -16,13 +16,15 @@ from typing import Final
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
-from aerogram_knowledge.documents.files import link_fault
+from aerogram_knowledge.documents.files import changed_ns, link_fault
 from aerogram_knowledge.roots import RENAME, TAKEN, Roots, absolute
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["FolderListing", "list_files", "resolve"]
 
 SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
+LONGEST_PATH: Final = 1_300
+"""Bytes; an index of PostgreSQL takes 2,704, among which is a record's own name of up to 300 characters."""
 
 
 @dataclass
@@ -99,11 +101,13 @@ def _list(path: Path, name: str, root: Path, listing: FolderListing) -> None:
         if not path.is_file():
             listing.problems[name] = "it is not a regular file"
             return
-        name.encode()
+        if len(name.encode()) > LONGEST_PATH:
+            listing.problems[name] = f"its path has more than {LONGEST_PATH:,} bytes"
+            return
         found = path.stat()
     except UnicodeEncodeError:
         listing.problems[ascii(name)] = "its name is not text"
     except (OSError, RuntimeError) as error:
         listing.problems[name] = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
     else:
-        listing.files[name] = File(name, found.st_size, found.st_mtime_ns)
+        listing.files[name] = File(name, found.st_size, changed_ns(found))
