@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -315,6 +316,33 @@ def test_a_file_of_the_far_future_is_read_like_any_other(write, index):
     os.utime(folder / "far.md", (13_000_000_000, 13_000_000_000))
     assert index.ingest(folder).added == 2
     assert index.ingest().unchanged == 2
+
+
+def _run_verb(*arguments):
+    command = [sys.executable, "-m", "aerogram", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_names_that_are_no_text_are_told_to_programs_too(write, tmp_path):
+    folder = write({"good.md": GUIDE})
+    for name in (b"\xff.md", b"a.\xfe"):
+        (folder / os.fsdecode(name)).write_text(HARVEST)
+    (folder / os.fsdecode(b"\xfd.md")).symlink_to(tmp_path)
+    said = json.loads(_run_verb("ingest", folder, "--index", tmp_path / "told", "--json"))
+    assert (said["added"], len(said["problems"]), said["not_read"]) == (1, 2, {"'.\\udcfe'": 1})
+
+
+def test_the_name_and_the_words_of_a_document_do_not_steer_a_terminal(write, tmp_path):
+    entity = {"id": "d\x1b[8m", "name": "Delta Foods", "type": "COMPANY"}
+    folder = write({"a\x1b[31m.md": f"{HARVEST}\nThe gnu\x1b]0;title\x07 eats\x9b2J.\n", "v.json": json.dumps([entity])})
+    where = tmp_path / "told"
+    _run_verb("ingest", folder, "--index", where)
+    for verb in (["search", "gnu", "--mode", "full"], ["vendor", "Delta Foods", "--mode", "full"], ["index", "status"]):
+        shown = _run_verb(*verb, "--index", where)
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown), verb
+    assert "a\\x1b[31m.md" in _run_verb("search", "gnu", "--index", where)
 
 
 def test_a_nul_in_the_name_of_a_record_stops_nothing(write, index):

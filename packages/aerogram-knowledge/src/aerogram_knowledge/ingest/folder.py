@@ -78,7 +78,7 @@ def list_files(root: Path, label: str = "", without: Path | None = None, roots: 
 def _walk(root: Path, listing: FolderListing, label: str, without: Path | None, roots: Roots) -> Iterator[Path]:
     def note_unread(error: OSError) -> None:
         name = roots.name_file(label, Path(error.filename).relative_to(root).as_posix())
-        listing.problems[name] = f"the folder cannot be read: {error.strerror}"
+        listing.problems[_as_text(name)] = f"the folder cannot be read: {error.strerror}"
         listing.unread.append(name)
 
     for folder, folders, names in os.walk(root, onerror=note_unread):
@@ -89,11 +89,18 @@ def _walk(root: Path, listing: FolderListing, label: str, without: Path | None, 
         )
         shown = sorted(name for name in names if not name.startswith("."))
         yield from (Path(folder, name) for name in shown if suffix_of(name) in SUFFIXES)
-        listing.passed.update(PurePath(name).suffix.lower() for name in shown if suffix_of(name) not in SUFFIXES)
+        passed = (_as_text(PurePath(name).suffix.lower()) for name in shown if suffix_of(name) not in SUFFIXES)
+        listing.passed.update(passed)
+
+
+def _as_text(name: str) -> str:
+    """A name as it can be told; Unix takes names that are no text."""
+    return name if name.isprintable() else ascii(name)
 
 
 def _list(path: Path, name: str, root: Path, listing: FolderListing) -> None:
     try:
+        size = len(name.encode())
         fault = link_fault(path, root) if path.is_symlink() else None
         if fault is not None:
             listing.problems[name] = fault
@@ -101,12 +108,12 @@ def _list(path: Path, name: str, root: Path, listing: FolderListing) -> None:
         if not path.is_file():
             listing.problems[name] = "it is not a regular file"
             return
-        if len(name.encode()) > LONGEST_PATH:
+        if size > LONGEST_PATH:
             listing.problems[name] = f"its path has more than {LONGEST_PATH:,} bytes"
             return
         found = path.stat()
     except UnicodeEncodeError:
-        listing.problems[ascii(name)] = "its name is not text"
+        listing.problems[_as_text(name)] = "its name is not text"
     except (OSError, RuntimeError) as error:
         listing.problems[name] = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
     else:

@@ -60,7 +60,7 @@ def digest(
     if as_json:
         write_json(_sources(batch))
     else:
-        write_text(_table(batch))
+        write_text(_table(batch), is_styled=True)
     for outcome in batch.failed_outcomes:
         note(f"{outcome.name}: {_reason(outcome)}")
     if batch.failed_outcomes:

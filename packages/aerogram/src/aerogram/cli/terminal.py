@@ -8,6 +8,7 @@ body on stdout for a program that asked for JSON.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ LARGEST_INPUT = 256 * 1024 * 1024
 
 OK, BAD_INPUT, USAGE, BROKEN_PIPE = 0, 1, 2, 141
 _LONGEST_LINE = 2_000
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def read_input(file: str | None) -> bytes:
@@ -60,8 +62,12 @@ def write_json(value: Any, *, compact: bool = False) -> None:
     _write(dumps(value, indent=not compact) + b"\n")
 
 
-def write_text(text: str) -> None:
-    """Text and a newline on standard output, in UTF-8 whatever the locale says."""
+def write_text(text: str, *, is_styled: bool = False) -> None:
+    """Text and a newline on standard output, in UTF-8 whatever the locale says.
+
+    What steers a terminal is spelled out, because words of documents are among the text, unless it is our own.
+    """
+    text = text if is_styled else _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
     _write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
