@@ -329,14 +329,16 @@ def test_names_that_are_no_text_are_told_to_programs_too(write, tmp_path):
     folder = write({"good.md": GUIDE})
     for name in (b"\xff.md", b"a.\xfe"):
         (folder / os.fsdecode(name)).write_text(HARVEST)
-    (folder / os.fsdecode(b"\xfd.md")).symlink_to(tmp_path)
+    (tmp_path / "secret.md").write_text(HARVEST)
+    (folder / os.fsdecode(b"\xfd.md")).symlink_to(tmp_path / "secret.md")
     said = json.loads(_run_verb("ingest", folder, "--index", tmp_path / "told", "--json"))
     assert (said["added"], len(said["problems"]), said["not_read"]) == (1, 2, {"'.\\udcfe'": 1})
 
 
 def test_the_name_and_the_words_of_a_document_do_not_steer_a_terminal(write, tmp_path):
     entity = {"id": "d\x1b[8m", "name": "Delta Foods", "type": "COMPANY"}
-    folder = write({"a\x1b[31m.md": f"{HARVEST}\nThe gnu\x1b]0;title\x07 eats\x9b2J.\n", "v.json": json.dumps([entity])})
+    words = f"{HARVEST}\nThe gnu\x1b]0;title\x07 eats\x9b2J.\n"
+    folder = write({"a\x1b[31m.md": words, "v.json": json.dumps([entity])})
     where = tmp_path / "told"
     _run_verb("ingest", folder, "--index", where)
     for verb in (["search", "gnu", "--mode", "full"], ["vendor", "Delta Foods", "--mode", "full"], ["index", "status"]):
