@@ -66,11 +66,14 @@ def read_envelope(body: Any, dialect: str | Dialect | None = None, *, status: in
     # ordinary records have a title and a type too, and many an API says `success` in its own way
     if found.name == "problem":
         return found.decode({"status": status, **body}) if status >= FAILURES else None
-    return found.decode(body) if found.name != "response-v2" or _has_envelope(body) else None
+    return found.decode(body) if _has_envelope(body, found) else None
 
 
-def _has_envelope(body: Mapping[str, Any]) -> bool:
-    return isinstance(body.get("data"), dict) and ("meta" in body or "error" in body)
+def _has_envelope(body: Mapping[str, Any], found: Dialect) -> bool:
+    """Whether a body holds what an envelope is around, and not only a member that one has as well."""
+    if found.name == "response-v2":
+        return isinstance(body.get("data"), dict) and ("meta" in body or "error" in body)
+    return found.name != "knowledge-1.0" or "results" in body
 
 
 # Tool results
@@ -114,7 +117,7 @@ def _is_envelope(body: Mapping[str, Any]) -> bool:
     if SIGNS.isdisjoint(body):
         return False
     try:
-        return recognise(dict(body)).name != "response-v2" or _has_envelope(body)
+        return _has_envelope(body, recognise(dict(body)))
     except ContractError:
         return False
 
@@ -130,16 +133,18 @@ def _texts(blocks: Iterable[Any]) -> tuple[str, ...]:
 
 def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Reply[Any]:
     """The reply in the result of a tool call."""
-    body = tool.structured if tool.structured is not None else parse_texts(tool.texts)
-    status = FAILED if tool.failed else OK
-    reply = read_envelope(body, dialect, status=status) if dialect != "bare" else None
-    if reply is None and tool.texts and dialect != "bare":
-        # what is meant for people stands before the envelope
-        last = tool.texts[-1]
-        reply = read_envelope(parse_texts((last,)), dialect, status=status) or _read_below(last, dialect, status)
+    payload, account = _split_account(tool)
+    try:
+        # no envelope has an account: what looks like one is what a tool has made, and was cut
+        is_cut_payload = dialect is None and _has_member(tool) and not _has_member(payload)
+        reply = None if is_cut_payload else _find_envelope(tool, dialect)
+    except ContractError:
+        if account is None or dialect is not None:
+            raise
+        reply = None  # nor does it keep the contract that it looks like
     if reply is not None:
         return _add_missing_content(reply, tool.meta)
-    tool, account = _split_account(tool)
+    tool = payload
     aside = {name: tool.meta[PREFIX + name] for name in _REPLY_FIELDS if PREFIX + name in tool.meta}
     if isinstance(aside.get("problem"), Mapping):
         aside["problem"] = {name: said for name, said in aside["problem"].items() if name in _PROBLEM_FIELDS}
@@ -153,6 +158,20 @@ def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Re
         heard = {**_read_account(account), **heard}
     check_aside(aside, "bare", "/_meta")
     return restore(heard, aside, "bare", "/_meta")
+
+
+def _find_envelope(tool: PlainToolResult, dialect: str | Dialect | None) -> Reply[Any] | None:
+    """The reply that a result says in a dialect."""
+    if dialect == "bare":
+        return None
+    body = tool.structured if tool.structured is not None else parse_texts(tool.texts)
+    status = FAILED if tool.failed else OK
+    reply = read_envelope(body, dialect, status=status)
+    if reply is None and tool.texts:
+        # what is meant for people stands before the envelope
+        last = tool.texts[-1]
+        reply = read_envelope(parse_texts((last,)), dialect, status=status) or _read_below(last, dialect, status)
+    return reply
 
 
 def text_as_sent(reply: Reply[Any], result: Any) -> Reply[Any]:
@@ -190,6 +209,11 @@ def _split_account(tool: PlainToolResult) -> tuple[PlainToolResult, Account | No
         return tool, told
     data = {name: value for name, value in tool.structured.items() if name != ACCOUNT}
     return replace(tool, structured=data), found
+
+
+def _has_member(tool: PlainToolResult) -> bool:
+    """Whether there is something where the structured content of a payload alone has its account."""
+    return isinstance(tool.structured, dict) and ACCOUNT in tool.structured
 
 
 def _boxed_text(structured: Any) -> str:
