@@ -27,6 +27,8 @@ LEAST: Final = 12.0
 """A member that gets less room than this is shown by a mark alone."""
 LEAST_NESTED: Final = 2 * LEAST
 """An object or a list inside of an object that gets less is left out."""
+TOLD: Final = 6.0
+"""What the words cost that tell of a cut, such as "5 of 6 files, ": a cut that saves no more than them is none."""
 _FEW: Final = 8
 _SHORTEST: Final = 40
 """Texts are not cut below this: names, paths and dates stay what they are."""
@@ -162,12 +164,15 @@ class Shrinker:
         return found
 
     def _shrink_list(self, items: list[Any], room: float, mold: Mold) -> list[Any]:
+        if self._ladder(items).has_all(room - 2 + TOLD):
+            return items
         kept = items[: max(self._ladder(items).within(room - 2), mold.fewest_items)]
         return kept or [self._shrink(items[0], max(room - 4, LEAST), mold.item, inside=False)]
 
     def _shrink_map(self, members: dict[str, Any], room: float) -> dict[str, Any]:
         """The first members of a map that has many."""
-        return dict(islice(members.items(), self._ladder(members).within(room)))
+        ladder = self._ladder(members)
+        return members if ladder.has_all(room + TOLD) else dict(islice(members.items(), ladder.within(room)))
 
     def _first_member(self, record: dict[str, Any], mold: Mold) -> dict[str, Any]:
         """The first member, so that what has some is not taken for what has none."""
