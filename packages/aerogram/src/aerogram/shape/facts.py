@@ -504,8 +504,9 @@ def _counts(values: list[Any]) -> dict[str, int] | None:
     if not 1 < len(few) <= FEW_VALUES or not all(map(_is_word, few)):
         return None
     found = Counter(_countable(values))
-    if len(found) > FEW_VALUES * 2 or (len(found) > MOST_NAMED and not any(isinstance(one, str) for one in found)):
-        return None  # of many numbers the least and the greatest tell more
+    are_many = len(found) > MOST_NAMED or len(found) == found.total()
+    if len(found) > FEW_VALUES * 2 or (are_many and not any(isinstance(one, str) for one in found)):
+        return None  # of many numbers, or of some that are there once, the least and the greatest tell more
     named = {_spell(value): times for value, times in found.most_common(MOST_NAMED)}
     rest = found.total() - sum(named.values())
     return {**named, **({OTHERS: rest} if rest else {})}
