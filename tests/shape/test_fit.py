@@ -156,6 +156,23 @@ def test_of_ranked_rows_the_best_are_whole_and_the_next_follow_in_less_detail() 
     assert mixed > 2
 
 
+def test_the_best_ranked_row_that_is_not_whole_has_as_much_of_its_text_as_fits() -> None:
+    chunk = {"chunk_id": 0, "hybrid_score": 0.5, "rank": 1, "source_file": "a.md", "chunk_text": WORDS * 20}
+    data = [{**chunk, "chunk_id": n, "rank": n + 1} for n in range(25)]
+    lengthened = set()
+    for budget in range(500, 1_500, 50):
+        fitted = fitted_rows(data, budget, kind=SEARCH_RESULT, ranked=True).reply
+        *before, last = [row for row in fitted.data if "chunk_text" in row]
+        assert before == data[: len(before)]
+        if last["chunk_text"] != data[0]["chunk_text"]:
+            beginning, mark, _ = last["chunk_text"].partition("… [+")
+            assert mark and data[0]["chunk_text"].startswith(beginning) and len(beginning) > 200
+            assert last.keys() == chunk.keys()
+            assert "in less detail; whole: retrieve(" in fitted.notices[-1].message
+            lengthened.add(len(beginning))
+    assert len(lengthened) > 2
+
+
 def test_rows_that_are_promised_whole_stay_whole() -> None:
     data = issues()
     fitted = fitted_rows(data, 2_000, whole_rows=True).reply
@@ -231,6 +248,14 @@ def test_a_record_keeps_every_member_and_the_account_names_what_is_cut() -> None
     assert re.search(r" shown; more: retrieve\(hash='[^)]*\), the others likewise(; end: offset=-\d+)?$", told)
 
 
+def test_a_list_is_whole_where_the_words_for_a_cut_would_cost_as_much_as_its_end() -> None:
+    few = {"files": [f"lib/{letter}/" for letter in "abcdefgh"], "bin": {f"run-{n}": "run" for n in range(12)}}
+    for budget in range(200, 300):
+        shown = fitted_rows({"name": "a-package", **few, "readme": WORDS * 400}, budget).reply.data
+        for name, whole in few.items():
+            assert len(shown[name]) in (*range(1, len(whole) - 1), len(whole))
+
+
 def test_a_list_deep_inside_a_record_says_that_it_is_cut_and_where_it_goes_on() -> None:
     data = {"id": 7, "about": {"notes": [{"id": n, "text": WORDS} for n in range(80)], "readers": ["ada"]}}
     fitted, leftovers, _ = fitted_rows(data, 400)
@@ -289,6 +314,9 @@ def test_a_log_of_commits_ends_with_a_whole_one_though_its_messages_are_set_apar
 def test_a_range_of_numbers_is_told_beside_something_else_alone() -> None:
     rows = [{"id": n, "total": n * 1.25, "note": f"{n} {WORDS}"} for n in range(300)]
     fitted, _, _ = fitted_rows(rows, 700)
+    assert "left_out" not in (fitted.extra or {})
+    few = [{**row, "place": row["id"] + 1} for row in rows[:12]]
+    fitted, _, _ = fitted_rows(few, 300)
     assert "left_out" not in (fitted.extra or {})
     states = [{**row, "state": "open" if row["id"] % 3 else "done"} for row in rows]
     fitted, _, _ = fitted_rows(states, 700)

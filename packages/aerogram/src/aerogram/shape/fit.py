@@ -517,20 +517,41 @@ class _Fitting:
         if self._is_least:
             return None
 
-        def dress(shown: Shown, outline: Mapping[str, Any] | None = None) -> Reply[Any]:
-            return self._dress_rows(view, shown, levels.show(shown), outline)
-
         @cache
         def size(shown: Shown) -> int:
-            return self.measure.dearest(dress(shown))
+            return self.measure.dearest(self._dress_rows(view, shown, levels.show(shown)))
 
         found = self._most_to_show(view, size)
         if found is None or found.rows < self.mold.fewest_items:
             return None
+        used, data = size(found), levels.show(found)
+        if self.ranked and found.lower:
+            view, used, data = self._lengthen(view, found, used, data)
         goes_on = self.resume is not None and not found.lower
         if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
-            return self._finish(dress(found), found)
-        return self._finish(self._outline(rows, found, lambda told: dress(found, told), size(found)), found)
+            return self._finish(self._dress_rows(view, found, data), found)
+        outlined = self._outline(rows, found, lambda told: self._dress_rows(view, found, data, told), used)
+        return self._finish(outlined, found)
+
+    def _lengthen(self, view: _View, found: Shown, used: int, data: list[Any]) -> tuple[_View, int, list[Any]]:
+        """The best row that is not whole with as much of its text as fits, where that is more than in less detail."""
+        lower, row, shorter = view.levels.lower, view.rows[found.whole], data[found.whole]
+        if lower is None or not isinstance(row, dict):
+            return view, used, data
+        shrinker, lengthened = Shrinker(row, self.price, self.mold.item), view._replace(lacks=LESS)
+        room = lower.cost(found.whole, found.whole + 1) + self.budget - used
+        for _ in range(3):
+            longer = shrinker.within(room)
+            if _longest_text(longer) <= _longest_text(shorter) or any(
+                one.is_silent for one in cuts_between(row, longer)
+            ):
+                break
+            tried = [*data[: found.whole], longer, *data[found.whole + 1 :]]
+            size = self.measure.dearest(self._dress_rows(lengthened, found, tried))
+            if size <= self.budget:
+                return lengthened, size, tried
+            room -= size - self.budget
+        return view, used, data
 
     def _most_to_show(self, view: _View, size: Callable[[Shown], int]) -> Shown | None:
         """The most that fits, beside what is to be told of the others."""
@@ -1115,6 +1136,10 @@ def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
     if not reply.actions or (reply.actions[-1].args or {}).get("hash") != _STAND_IN:
         return reply
     return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
+
+
+def _longest_text(record: dict[str, Any]) -> int:
+    return max((len(one) for one in record.values() if isinstance(one, str)), default=0)
 
 
 def _name_envelope(said: Fidelity | None, archived: Content) -> Fidelity:
