@@ -18,7 +18,8 @@ from aerogram.content.jsontext import dumps, part_to_json
 from aerogram.contract import Contract
 from aerogram.errors import InvalidCursor, ValidationFailed
 from aerogram.reply import FidelityLevel, Reply
-from aerogram.shape.fit import DATA, Leftover, without_archive
+from aerogram.shape.draft import Leftover
+from aerogram.shape.fit import DATA, without_archive
 from aerogram.shape.loss import Loss, loss_between
 from aerogram.shape.modes import MODES, Mode
 from aerogram.tokens import Budget, Counter, best_counter

@@ -249,5 +249,4 @@ def chunk_record(chunk: StoredChunk) -> dict[str, Any]:
 def finish(paged: ResumablePage, call: Call, dialect: str, budget: int | str | Budget | None = None) -> Reply[Any]:
     """The reply as it is sent, as one JSON body."""
     contract = Contract(dialect=dialect, channels="text", kinds=KINDS, budget=budget)
-    draft = ReplyDraft(paged.reply, resume=paged.resume, whole_rows=paged.whole_rows, cites_unasked=paged.cites_unasked)
-    return bring_to_size(replace(call, contract=contract), draft).reply
+    return bring_to_size(replace(call, contract=contract), ReplyDraft(paged.reply).with_page(paged)).reply

@@ -21,6 +21,7 @@ from aerogram.content.datatext import BETWEEN, DataText, read_data
 from aerogram.content.jsontext import dumps
 from aerogram.normalize.result import ToolResult
 from aerogram.reply import Reply
+from aerogram.shape.mold import ANYTHING
 from aerogram.shape.pages import rows_of
 from aerogram.tokens import LONGEST_TOKEN, Budget, best_counter
 
@@ -82,7 +83,7 @@ def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
     payload = replace(payload, spell=held.write, weight=weight, is_text=is_text)
     if not is_text:
         return replace(call, payload=payload)
-    return replace(call, schema=None, payload=replace(payload, is_closed=False, is_object=False))
+    return replace(call, mold=ANYTHING, payload=replace(payload, is_closed=False, is_object=False))
 
 
 def _weight(held: DataText, *, is_quoted: bool) -> float:
@@ -118,7 +119,7 @@ def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told 
     box = _box_of(structured, texts) if are_texts else None
     if box is not None:
         payload = replace(call.payload or Payload(), has_schema=True, is_boxed=True, is_text=True, box=box)
-        call = replace(call, schema=None, payload=replace(payload, is_object=False))
+        call = replace(call, mold=ANYTHING, payload=replace(payload, is_object=False))
     if structured is None or box is not None:
         if held is not None:
             source = texts[0] if len(texts) == 1 else None

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args, get_origin
 from pydantic import PydanticUserError, TypeAdapter
 
 from aerogram._mcp.negotiation import Offer
+from aerogram._mcp.results import conforms
 from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.contract import Contract
 from aerogram.dialects import NAMES
@@ -27,6 +28,7 @@ from aerogram.errors import InvalidReply, strays
 from aerogram.normalize.registry import Registry
 from aerogram.reply import Reply, ResumablePage
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
+from aerogram.shape.mold import Mold
 
 __all__ = ["Listing", "Profile", "SchemaForm", "lift_schema", "output_schema"]
 
@@ -85,6 +87,20 @@ class Profile:
         is_closed = own is not None and not _has_place(own)
         is_object = own is not None and own.get("type") == "object" and not self.is_boxed
         return Payload(own is not None, self.is_boxed, is_closed, is_object, _is_text(own, self.is_boxed))
+
+    @cached_property
+    def mold(self) -> Mold:
+        """What its payload must satisfy when it is sent alone."""
+        return Mold.of(self.data_schema)
+
+    @cached_property
+    def mold_inside(self) -> Mold:
+        """What its data must satisfy inside an envelope."""
+        return Mold.of(self.typed)
+
+    def suits(self, structured: Any) -> bool:
+        """Whether structured content is what is listed."""
+        return conforms(structured, self.own_schema)
 
     @cached_property
     def data_schema(self) -> Mapping[str, Any] | None:

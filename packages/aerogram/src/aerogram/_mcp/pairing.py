@@ -26,7 +26,7 @@ from aerogram.normalize.tool import content_half, is_pair
 from aerogram.reply import Reply
 from aerogram.sanitize import sanitize_blocks
 from aerogram.shape.blocks import CUT, WHOLE, Keeping, Scale, fit_blocks
-from aerogram.shape.fit import Leftover
+from aerogram.shape.draft import Leftover
 from aerogram.shape.media import note_block
 
 __all__ = ["beside", "fit_content", "fit_failure", "join_content", "split_pair", "take_content"]

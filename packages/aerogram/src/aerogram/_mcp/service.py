@@ -30,7 +30,7 @@ from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_te
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, fit_failure, is_within, join_content, take_content
-from aerogram._mcp.results import PREFIX, conforms, measure_stamp, problem_told, tool_result
+from aerogram._mcp.results import PREFIX, measure_stamp, problem_told, tool_result
 from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
@@ -65,6 +65,7 @@ from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import MODES, Mode
+from aerogram.shape.mold import ANYTHING
 from aerogram.telemetry import Observation
 from aerogram.tokens import Budget, split_by_client
 
@@ -249,12 +250,11 @@ class Service:
             by_client = "" if not profile.is_by_client else "client" if client is None else f"client {client.name}"
             asked["apart"] = by_client + digest_headers(caller.headers or {}, anyone=caller.principal is None)
         if contract.speaker.name == "bare":
-            asked |= {"schema": profile.data_schema, "payload": profile.payload}
-            asked["suits"] = partial(conforms, schema=profile.own_schema)
+            asked |= {"mold": profile.mold, "payload": profile.payload, "suits": profile.suits}
             asked["opens_envelopes"] = not self.offer.is_bare  # a server without one keeps its results
             asked["home"] = self.contract.speaker
         elif self.listing.form != "full":
-            asked["schema"] = profile.typed
+            asked["mold"] = profile.mold_inside
         return self._call(contract, profile, caller, arguments=own, notices=notices, **asked)
 
     def _shape(
@@ -483,7 +483,7 @@ class Service:
         key = ("bare", id(call.contract))
         if key not in self._contracts:
             self._contracts[key] = replace(call.contract, dialect="bare")
-        return replace(call, contract=self._contracts[key], schema=None, payload=profile.payload, pages=False)
+        return replace(call, contract=self._contracts[key], mold=ANYTHING, payload=profile.payload, pages=False)
 
     async def _send_beside(
         self, call: Call, profile: Profile, result: ToolResult, *, own: Any, is_content: bool

@@ -39,7 +39,7 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from aerogram.archive import Archive
@@ -61,26 +61,25 @@ from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.problems import LOOK_FIRST, problem_of
 from aerogram.reply import (
-    Ahead,
     Notice,
     Page,
     Problem,
     QueryEcho,
     Reply,
     ResumablePage,
-    Resume,
     is_generated_id,
     new_request_id,
 )
 from aerogram.sanitize import sanitize
 from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citations, move_citations, trim_citations
 from aerogram.shape.controls import Levers, find_size
-from aerogram.shape.fit import Fitted, Leftover, count_itself, without_archive
-from aerogram.shape.fit import fit as fit_reply
+from aerogram.shape.draft import Leftover, ReplyDraft
+from aerogram.shape.fit import Fitted, Manner, count_itself, fit_draft, without_archive
 from aerogram.shape.media import refer_media
 from aerogram.shape.modes import Mode, RecordType, allowed_mode
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
+from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import Pager, Rows, has_longer_list, pack, rows_of, take, unpack
 from aerogram.shape.places import move_notices
 from aerogram.shape.records import find_record_type
@@ -129,13 +128,14 @@ Handler: TypeAlias = Callable[[], Awaitable[Any]]
 class Call:
     """What is known about one request: what it is promised, who asks for what, how the reply is to be shaped.
 
-    A control that is None was not asked for. `schema` is the JSON Schema that the data must satisfy, `payload` how the
-    data is sent when it is sent alone, `suits` whether structured content is what its tool lists, `writer` what is sent
-    in place of the data. `resource` tells operations of one name apart, such as routes, and `apart` the calls of
-    callers whom nobody knows: a digest of what they show, or None where they share no answers. With `pages`, whoever
-    asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With `is_done`,
-    the call has changed something: no control turns its success into a failure. Without `opens_envelopes`, what a
-    handler says in a dialect of its own is data like any other. `notices` are what its caller is told besides.
+    A control that is None was not asked for. `mold` is what the data must satisfy by its schema, `payload` how the
+    data is sent when it is sent alone, `suits` whether structured content is what its tool lists, `writer` what is
+    sent in place of the data. `resource` tells operations of one name apart, such as routes, and `apart` the calls
+    of callers whom nobody knows: a digest of what they show, or None where they share no answers. With `pages`,
+    whoever asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With
+    `is_done`, the call has changed something: no control turns its success into a failure. Without
+    `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices` are what its
+    caller is told besides.
     Nobody changes one that is made; freezing it would take longer than most steps.
     """
 
@@ -162,7 +162,7 @@ class Call:
     opens_envelopes: bool = True
     home: Dialect | None = None
     """The dialect of its server, where this caller gets another one."""
-    schema: Mapping[str, Any] | None = None
+    mold: Mold = ANYTHING
     payload: Payload | None = None
     suits: Callable[[Any], bool] | None = None
     writer: Writer | None = None
@@ -189,11 +189,6 @@ class Call:
     def is_paged(self) -> bool:
         """Whether the caller asked for a page."""
         return self.cursor is not None or self.page_size is not None
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether it goes on with a walk that has begun."""
-        return self.cursor is not None or (self.levers is not None and self.levers.is_walking)
 
     def succeeds_despite(self, reply: Reply[Any], problem: Problem) -> bool:
         """Whether a reply is sent although its controls have failed; a cursor is never passed over."""
@@ -230,21 +225,33 @@ class Call:
         """The type of the records that its operation gives: as declared, or as they look."""
         return self.contract.kinds.get(self.operation, self.found_kind)
 
-    @property
-    def wants_whole_rows(self) -> bool:
-        """Whether its rows are shown as they are or not at all: in the mode that was asked for, or by a schema."""
+    @cached_property
+    def manner(self) -> Manner:
+        """How its reply gives way where it does not fit."""
+        contract, operation, speaker = self.contract, self.operation, self.contract.speaker
         is_closed = self.payload is not None and self.payload.is_closed
-        return is_closed or self.response_mode is not None or self.fields is not None
+        return Manner(
+            kind=self.kind,
+            mold=self.mold,
+            suits=None if self.suits is None or self.mold.is_free else self.still_suits,
+            # as they are or not at all: in the mode that was asked for, or by a schema
+            whole_rows=is_closed or self.response_mode is not None or self.fields is not None,
+            ranked=operation in contract.ranked or (self.kind is not None and self.kind.is_ranked),
+            facts=contract.facts.get(operation, ()),
+            archive=contract.archive is not None,
+            retrieve=contract.retrieve if contract.archive is not None else None,
+            code=speaker.shortage,
+            warns=speaker.explains_partial,
+            echoes=speaker.echoes,
+            levers=self.levers,
+            asked=find_size(self.arguments),
+            is_under_way=self.cursor is not None or (self.levers is not None and self.levers.is_walking),
+        )
 
     def still_suits(self, reply: Reply[Any]) -> bool:
         """Whether a reply that was cut regardless of the schema is what its tool lists."""
         sent = None if self.payload is None else self.payload.channels(reply).structured
         return sent is not None and self.suits is not None and self.suits(sent)
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether its rows come best first."""
-        return self.operation in self.contract.ranked or (self.kind is not None and self.kind.is_ranked)
 
     def sizer(self, budget: Budget | None = None) -> Sizer:
         """What measures its replies as they are sent, by the counter of a budget."""
@@ -260,34 +267,6 @@ class Call:
             counted=contract.count if read is None or read == "either" else read,
             **known,
         )
-
-
-class ReplyDraft(NamedTuple):
-    """A reply in the making, and what belongs to it until it is sent.
-
-    `value` is the data as its handler had it, `json` that of the data, where it came to be known. `media` are pictures
-    and sounds that stood in the outcome; `is_content`: it is content blocks and nothing else, and the data says what
-    they are. `resume` gives the cursor that goes on after so many items; `ahead` every row of a walk that begins here,
-    so that one which could not end is refused before it begins; `rows` are all rows, where this path pages them.
-    `whole_rows`: they stay whole and in their order; `is_archived`: they come from the archive. `leftovers` are to be
-    archived, each whole and with what was shown of it. `source` is the text that the data was read from.
-    `is_too_large`: it is known that the data does not fit as it is.
-    """
-
-    reply: Reply[Any]
-    json: bytes | None = None
-    value: Any = None
-    media: tuple[dict[str, Any], ...] = ()
-    is_content: bool = False
-    resume: Resume | None = None
-    ahead: Ahead | None = None
-    rows: Rows | None = None
-    whole_rows: bool = False
-    cites_unasked: bool = False
-    is_archived: bool = False
-    leftovers: tuple[Leftover, ...] = ()
-    source: str | None = None
-    is_too_large: bool = False
 
 
 # The path
@@ -459,14 +438,7 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         if isinstance(outcome, BaseException):
             return _normalize_reply(call, _failure(call, outcome))
         if isinstance(outcome, ResumablePage):
-            draft = _normalize_reply(call, await _settle_data(call, outcome.reply))
-            return draft._replace(
-                resume=outcome.resume,
-                ahead=outcome.ahead,
-                whole_rows=outcome.whole_rows,
-                cites_unasked=outcome.cites_unasked,
-                is_archived=outcome.is_archived,
-            )
+            return _normalize_reply(call, await _settle_data(call, outcome.reply)).with_page(outcome)
         kind = type(outcome)
         said = outcome if isinstance(outcome, Reply) else _open_text(call, outcome) if kind is str else None
         if said is None and (kind in _DATA or (kind is dict and SIGNS.isdisjoint(outcome))):
@@ -851,38 +823,11 @@ def bring_to_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 
 def _fit_into(budget: Budget, call: Call, draft: ReplyDraft) -> Fitted:
-    contract, reply = call.contract, draft.reply
-    if budget.counter.unit != "tokens":  # something has to stand for the count, and no count is longer than this one
-        reply = _with_count(reply, 0, budget.room)
-    found = fit_reply(
-        reply,
-        budget.room,
-        measure=call.sizer(budget),
-        kind=call.kind,
-        schema=call.schema,
-        archive=contract.archive is not None,
-        retrieve=contract.retrieve if contract.archive is not None else None,
-        resume=draft.resume,
-        whole_rows=draft.whole_rows or call.wants_whole_rows,
-        cites_unasked=draft.cites_unasked,
-        ranked=call.is_ranked,
-        facts=contract.facts.get(call.operation, ()),
-        among=None if draft.rows is None else draft.rows.items,
-        code=contract.speaker.shortage,
-        warns=contract.speaker.explains_partial,
-        levers=call.levers,
-        ahead=draft.ahead,
-        is_near_told=not draft.is_archived,
-        source=draft.source,
-        is_too_large=draft.is_too_large,
-        suits=call.still_suits if call.suits is not None and call.schema is not None else None,
-        echoes=contract.speaker.echoes,
-        asked=find_size(call.arguments),
-        is_under_way=call.is_under_way or draft.is_archived,
-    )
-    if budget.counter.unit != "tokens":
-        found = found._replace(reply=_with_count(found.reply, budget.room, 0))
-    return found
+    counts_tokens = budget.counter.unit == "tokens"
+    if not counts_tokens:  # something has to stand for the count, and no count is longer than this one
+        draft = draft._replace(reply=_with_count(draft.reply, 0, budget.room))
+    found = fit_draft(draft, budget.room, call.sizer(budget), call.manner)
+    return found if counts_tokens else found._replace(reply=_with_count(found.reply, budget.room, 0))
 
 
 def _with_count(reply: Reply[Any], before: int, after: int) -> Reply[Any]:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from aerogram.content import Content, short_digits
 from aerogram.content.jsontext import dumps
 from aerogram.reply.shown import add_call, say_shown
-from aerogram.shape.fit import Leftover
+from aerogram.shape.draft import Leftover
 from aerogram.shape.media import note_block, refer_media
 from aerogram.shape.text import whole_characters
 from aerogram.tokens import Counter, counts_wire

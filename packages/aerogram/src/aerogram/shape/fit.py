@@ -24,6 +24,7 @@ from itertools import accumulate, chain, islice
 from math import inf
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from aerogram.codes import Severity
 from aerogram.content import DEAR_DIGITS, Content, short_digits
 from aerogram.content.jsontext import dumps, part_to_json, pointer_of, value_at
 from aerogram.cursor import farthest
@@ -45,6 +46,7 @@ from aerogram.reply.identity import POSITION, Names
 from aerogram.reply.shown import add_call, count_last, drop_call, say_cause, say_shown
 from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
+from aerogram.shape.draft import Leftover, ReplyDraft
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
 from aerogram.shape.ladder import Ladder, Show
 from aerogram.shape.levels import Levels, Shown
@@ -60,10 +62,11 @@ from aerogram.tokens import LONGEST_TOKEN, Counter
 __all__ = [
     "DATA",
     "Fitted",
-    "Leftover",
+    "Manner",
     "Measure",
     "count_itself",
     "fit",
+    "fit_draft",
     "lean",
     "lighter",
     "removed_between",
@@ -136,19 +139,52 @@ class Measure(Protocol):
         """What a piece of JSON adds to the size."""
 
 
-class Leftover(NamedTuple):
-    """Something that fell off: its name among the reply's archive hashes, and the content."""
-
-    name: str
-    content: Content
-
-
 class Fitted(NamedTuple):
     """The reply that fits, and what must be archived before it is sent; `size_before` is that of what did not fit."""
 
     reply: Reply[Any]
     leftovers: tuple[Leftover, ...] = ()
     size_before: Callable[[], int] | None = None
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a reply gives way: what its tool gives, what its caller asked for, what its contract says of what is missing.
+
+    `kind` declares the modes of the records, `mold` what the data must still satisfy; where that spares nothing,
+    `suits` says whether a reply that was cut regardless still is what it promises. With `whole_rows` no row is shown in
+    less detail; `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen.
+    Without an `archive`, what is missing is lost; `retrieve` names the tool that gives it back. `code` is that of the
+    warning that something is missing, where a contract has one; it `warns` of a page that goes on as well. A contract
+    that `echoes` the question does so as well where not all fits. `levers` are what its caller can change about the
+    call. `asked` is the size that the caller has chosen itself, such as `limit=100`, who is told that it is not what
+    ended the answer. A page that a cursor led to `is_under_way`: it is never refused for a row, which is passed over
+    with word of how to get it.
+    """
+
+    kind: RecordType | None = None
+    mold: Mold = ANYTHING
+    suits: Callable[[Reply[Any]], bool] | None = None
+    whole_rows: bool = False
+    ranked: bool = False
+    facts: Sequence[str] = ()
+    archive: bool = True
+    retrieve: str | None = None
+    code: str | None = None
+    warns: bool = False
+    echoes: bool = True
+    levers: Levers | None = None
+    asked: str | None = None
+    is_under_way: bool = False
+
+    @property
+    def additions(self) -> Sequence[str]:
+        """What its type adds to its rows, without which they may fit."""
+        return () if self.kind is None else self.kind.additions
+
+    def note(self, words: str, severity: Severity = "warning") -> Notice:
+        """A notice that something is missing."""
+        return Notice(words, self.code, severity if self.code else None)
 
 
 def fit(
@@ -161,72 +197,52 @@ def fit(
     archive: bool = True,
     retrieve: str | None = None,
     resume: Resume | None = None,
+    ahead: Ahead | None = None,
+    among: list[Any] | None = None,
     whole_rows: bool = False,
     ranked: bool = False,
     facts: Sequence[str] = (),
-    among: Sequence[Any] | None = None,
     code: str | None = None,
-    warns: bool = False,
     levers: Levers | None = None,
-    ahead: Ahead | None = None,
-    is_near_told: bool = True,
-    source: str | None = None,
-    is_too_large: bool = False,
-    suits: Callable[[Reply[Any]], bool] | None = None,
-    echoes: bool = True,
-    cites_unasked: bool = False,
-    asked: str | None = None,
     is_under_way: bool = False,
 ) -> Fitted:
-    """The richest version of the reply whose measured size is at most the budget.
+    """The richest version of a reply whose measured size is at most the budget.
 
-    `kind` declares the modes of the records, `schema` what the data must still satisfy. `retrieve` names the tool that
-    gives archived content back. `resume(count)` gives the cursor that continues after so many rows (or characters):
-    with it, what does not fit is the next page instead of a loss. With `whole_rows` no row is shown in less detail;
-    `ranked` rows come best first. `facts` are the columns of records in a list; otherwise they are chosen, from
-    `among`, which are all rows where the data is only a page of them. `code` is that of the warning that something is
-    missing, where a contract has one; it `warns` of a page that goes on as well. `levers` are what its caller can
-    change about the call. `ahead` gives every row of a walk that begins with this reply. With `is_near_told`, a reply
-    that nearly did not fit says so. `source` is the text that the data was read from, and is archived in its place.
-    With `is_too_large`, it is known that the whole does not fit. Where the schema spares nothing, `suits` says whether
-    a reply that was cut regardless still is what it promises. A contract that `echoes` the question does so as well
-    where not all fits; citations that nobody asked for (`cites_unasked`) go without a word. `asked` is the size that
-    the caller has chosen itself, such as `limit=100`, who is told that it is not what ended the answer. A page that a
-    cursor led to `is_under_way`: it is never refused for a row, which is passed over with word of how to get it.
+    `resume(count)` gives the cursor that continues after so many rows (or characters): with it, what does not fit is
+    the next page instead of a loss. `ahead` gives every row of a walk that begins with this reply; `among` are all rows
+    where the data is only a page of them. `schema` is what the data must still satisfy. `Manner` says what the others
+    are.
     """
+    manner = Manner(
+        kind,
+        Mold.of(schema),
+        whole_rows=whole_rows,
+        ranked=ranked,
+        facts=facts,
+        archive=archive,
+        retrieve=retrieve,
+        code=code,
+        levers=levers,
+        is_under_way=is_under_way,
+    )
+    rows = None if among is None else Rows(among)
+    return fit_draft(ReplyDraft(reply, resume=resume, ahead=ahead, rows=rows), budget, measure, manner)
+
+
+def fit_draft(draft: ReplyDraft, budget: int, measure: Measure, manner: Manner) -> Fitted:
+    """The richest version of the reply in the making whose measured size is at most the budget."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
-    fitting = _Fitting(
-        reply,
-        budget,
-        measure,
-        cache(measure.price),
-        kind,
-        Mold.of(schema) if schema else ANYTHING,
-        archive,
-        retrieve,
-        resume,
-        whole_rows,
-        ranked,
-        tuple(facts),
-        among,
-        code,
-        warns,
-        source,
-        echoes,
-        cites_unasked,
-        asked,
-        is_under_way,
-    )
-    whole = None if is_too_large else fitting.whole(levers, is_near_told=is_near_told) or fitting.leaner()
+    fitting = _Fitting(draft, draft.reply, budget, measure, cache(measure.price), manner)
+    whole = None if draft.is_too_large else fitting.whole(warns=not draft.is_archived) or fitting.leaner()
     fitted = whole or fitting.reduce()
-    if fitted is None and suits is not None:
-        loose = replace(fitting, mold=ANYTHING).reduce()
-        fitted = loose if loose is not None and suits(loose.reply) else None
-    hardest = None if ahead is None else fitting.hardest_page(fitted, ahead)
+    if fitted is None and manner.suits is not None:
+        loose = replace(fitting, manner=replace(manner, mold=ANYTHING)).reduce()
+        fitted = loose if loose is not None and manner.suits(loose.reply) else None
+    hardest = fitting.hardest_page(fitted)
     if fitted is not None and (hardest is None or hardest.can_end()):
         return fitted
-    return fitting.refuse(reply, levers, hardest)
+    return fitting.refuse(hardest)
 
 
 _Way: TypeAlias = Callable[[], "Fitted | None"]
@@ -252,27 +268,14 @@ class _View(NamedTuple):
 class _Fitting:
     """One reply on its way into one budget."""
 
+    draft: ReplyDraft
     reply: Reply[Any]
+    """That of the draft, or what has become of it."""
     budget: int
     measure: Measure
     price: Callable[[str], float]
     """What a piece of JSON adds to the size; asked about the same pieces for every room that is tried."""
-    kind: RecordType | None
-    mold: Mold
-    archive: bool
-    retrieve: str | None
-    resume: Resume | None
-    whole_rows: bool
-    ranked: bool
-    facts: tuple[str, ...]
-    among: Sequence[Any] | None
-    code: str | None
-    warns: bool
-    source: str | None = None
-    echoes: bool = True
-    cites_unasked: bool = False
-    asked: str | None = None
-    is_under_way: bool = False
+    manner: Manner
     citations: tuple[Citation, ...] = ()
     """Those of the whole, of which there are as many as there is room for beside the rows."""
     known: dict[tuple[str, int, int], tuple[Any, Any]] = field(default_factory=dict)
@@ -280,10 +283,24 @@ class _Fitting:
     unparsed: QueryEcho | None = None
     """What of the question was not understood, the only part of an echo that is news, if there is room for it."""
 
+    @property
+    def whole_rows(self) -> bool:
+        """Whether no row is shown in less detail."""
+        return self.draft.whole_rows or self.manner.whole_rows
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it is a page of a walk that has begun, or what was asked back."""
+        return self.draft.is_archived or self.manner.is_under_way
+
+    def _all(self, rows: list[Any]) -> Sequence[Any]:
+        """All rows, where these are only a page of them."""
+        return (None if self.draft.rows is None else self.draft.rows.items) or rows
+
     # whole
 
-    def whole(self, levers: Levers | None, *, is_near_told: bool) -> Fitted | None:
-        """The reply as it is, if it fits; with a warning if it nearly did not."""
+    def whole(self, *, warns: bool) -> Fitted | None:
+        """The reply as it is, if it fits; if it nearly did not, it `warns` of that."""
         if self._is_hopeless(self.reply.data):
             return None
         reply, size = count_itself(self.reply, self.measure, self.budget)
@@ -292,7 +309,7 @@ class _Fitting:
         if size > self.budget or self.measure.dearest(reply) > self.budget:
             self._exact = size
             return None
-        return Fitted((self._warn(levers) if is_near_told else None) or reply)
+        return Fitted((self._warn() if warns else None) or reply)
 
     _exact: int | None = field(default=None, init=False)
     _envelope: Content | None = field(default=None, init=False)
@@ -311,12 +328,12 @@ class _Fitting:
             return len(data) > most
         rows = rows_of(data)
         if rows is None or len(rows.items) <= JUDGED_BY:
-            has_additions = self.kind is not None and bool(self.kind.additions)  # without which it may fit
-            return not has_additions and len(dumps(data)) > most * 2
+            return not self.manner.additions and len(dumps(data)) > most * 2
         written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
         return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
 
-    def _warn(self, levers: Levers | None) -> Reply[Any] | None:
+    def _warn(self) -> Reply[Any] | None:
+        levers = self.manner.levers
         if self.reply.problem is not None:
             return None
         warning = Notice.of("TOKEN_LIMIT_WARNING")
@@ -340,8 +357,8 @@ class _Fitting:
             return None
         self._set_aside()
         light = self._with_room_for_citations(light)
-        if light.data is not self.reply.data and self.kind is not None:  # a mode was asked for, and is not all there
-            words = f"Rows come without {', '.join(self.kind.additions)}, for which there was no room"
+        if light.data is not self.reply.data:  # a mode was asked for, and is not all there
+            words = f"Rows come without {', '.join(self.manner.additions)}, for which there was no room"
             told = Notice(words, severity="info", suggestion="Ask for fewer rows, or for fewer fields")
             light = light.replace(notices=(*light.notices, told))
         if self.measure.dearest(light) > self.budget:
@@ -350,9 +367,9 @@ class _Fitting:
 
     def _set_aside(self) -> None:
         """Take note of what the whole says about itself that comes back if there is room when all rows have theirs."""
-        self.citations = () if self.cites_unasked else self.reply.citations or self.citations
+        self.citations = () if self.draft.cites_unasked else self.reply.citations or self.citations
         echo = self.reply.query_echo
-        if echo is not None and echo.unparsed_terms and not self.echoes:
+        if echo is not None and echo.unparsed_terms and not self.manner.echoes:
             self.unparsed = QueryEcho(unparsed_terms=echo.unparsed_terms)
 
     def _with_extras(self, reply: Reply[Any]) -> Reply[Any]:
@@ -374,18 +391,17 @@ class _Fitting:
         """The reply with what may have to be said about its citations, until it is known how many fit."""
         if not self.citations:
             return light
-        uncited = replace(_UNCITED, code=self.code, severity="info" if self.code else None)
-        return light.replace(notices=(uncited, *light.notices))
+        return light.replace(notices=(self.manner.note(_UNCITED, "info"), *light.notices))
 
     def _with_citations(self, reply: Reply[Any]) -> Reply[Any]:
         """The reply with as many citations of what it shows as there is room for, and word of the others."""
-        others = tuple(one for one in reply.notices if one.message != _UNCITED.message)
+        others = tuple(one for one in reply.notices if one.message != _UNCITED)
         wanted = trim_citations(reply.replace(citations=self.citations), reply.data).citations
 
         def cite(count: int) -> Reply[Any]:
             left = len(wanted) - count
             words = f"{left} of {len(wanted)} citations left out"
-            told = (Notice(words, self.code, "info" if self.code else None), *others) if left else others
+            told = (self.manner.note(words, "info"), *others) if left else others
             return reply.replace(citations=wanted[:count], notices=told)
 
         def size(count: int) -> int:
@@ -400,11 +416,11 @@ class _Fitting:
 
     def _lean(self) -> Reply[Any]:
         """The reply without what it says about itself, and without what its type adds to its rows."""
-        reply, data = lean(self.reply, self.echoes), self._without_additions(self.reply.data)
+        reply, data = lean(self.reply, self.manner.echoes), self._without_additions(self.reply.data)
         return reply if data is reply.data else reply.replace(data=data)
 
     def _without_additions(self, data: Any) -> Any:
-        gone = set(self.kind.additions) if self.kind is not None else set()
+        gone = set(self.manner.additions)
         rows = rows_of(data) if gone else None
         if rows is None or not any(isinstance(row, dict) and not gone.isdisjoint(row) for row in rows.items):
             return data
@@ -459,18 +475,18 @@ class _Fitting:
 
     def _take_words(self, light: Reply[Any]) -> None:
         removed = {} if light is self.reply else removed_between(self.reply, light)
-        self._envelope = Content.of_json(removed) if removed and self.archive else None
+        self._envelope = Content.of_json(removed) if removed and self.manner.archive else None
         self._light = self._with_room_for_citations(light)
 
     def _size_of_words(self, light: Reply[Any]) -> int:
         """The size of a reply without data that says that something is missing."""
         self._take_words(light)
-        told = self._say({"data": None}, "partial", LESS, {}, keeps=self.archive, how="whole")
+        told = self._say({"data": None}, "partial", LESS, {}, how="whole")
         return self.measure.dearest(told)
 
     def _is_about_rows(self, rows: list[Any]) -> bool:
         """Whether an object is the box of its rows: they are most of it, and what stands beside them is short."""
-        if self.resume is not None:
+        if self.draft.resume is not None:
             return True
         some = dumps(rows[:200])
         rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
@@ -480,33 +496,33 @@ class _Fitting:
 
     def _ways_of_rows(self, found: Rows) -> list[_Way]:
         rows, whole = found.items, self.reply.data
-        if len(rows) > MANY_ROWS and self.archive and self.resume is None:
+        if len(rows) > MANY_ROWS and self.manner.archive and self.draft.resume is None:
             self._whole = self._answer_for(None)  # all of it, however many rows are shown
             self._whole.hash_ahead()
         show = None if self.whole_rows else self._lower_level(rows)
-        levels = Levels(Ladder(rows, None, self.price), None, self.ranked)
+        levels = Levels(Ladder(rows, None, self.price), None, self.manner.ranked)
         lacks = LESS
         if show is not None:
-            lacks = describe_lacks(spread(self.among or rows, MOST_JUDGED), show)
+            lacks = describe_lacks(spread(self._all(rows), MOST_JUDGED), show)
             levels = levels._replace(lower=Ladder(rows, show, self.price))
         view = _View(rows, lambda shown: found.replaced(whole, shown), levels, lacks)
         ways: list[_Way] = [lambda: self._most_rows(view), lambda: self._one_row(view)]
-        if self.mold.fewest_items <= 1:
+        if self.manner.mold.fewest_items <= 1:
             ways.append(lambda: self._first_row(view))
         if len(rows) == 1 and show is None and not self.whole_rows:
             ways.append(lambda: self._only_row(view))
-        if found.name is not None and self.resume is None:  # nor is there room for what stands beside them
+        if found.name is not None and self.draft.resume is None:  # nor is there room for what stands beside them
             first = rows[0] if show is None else show(rows[0])
             ways += self._ways_of_record(whole, found.replaced(whole, [first]))
-        if self.is_under_way and self.resume is not None and self.archive:
+        if self.is_under_way and self.draft.resume is not None and self.manner.archive:
             ways.append(lambda: self._pass_over(view))
         return ways
 
     def _only_row(self, view: _View) -> Fitted | None:
         """The facts of a row that is alone, and has more members than can be shown of it."""
         rows = view.rows
-        facts = choose_facts(rows, self.facts) if isinstance(rows[0], dict) else None
-        if facts is None or self.mold.item.required:
+        facts = choose_facts(rows, tuple(self.manner.facts)) if isinstance(rows[0], dict) else None
+        if facts is None or self.manner.mold.item.required:
             return None
         levels = view.levels._replace(lower=Ladder(rows, facts.show, self.price))
         return self._one_row(view._replace(levels=levels, lacks=describe_lacks(rows, facts.show)))
@@ -522,12 +538,12 @@ class _Fitting:
             return self.measure.dearest(self._dress_rows(view, shown, levels.show(shown)))
 
         found = self._most_to_show(view, size)
-        if found is None or found.rows < self.mold.fewest_items:
+        if found is None or found.rows < self.manner.mold.fewest_items:
             return None
         used, data = size(found), levels.show(found)
-        if self.ranked and found.lower:
+        if self.manner.ranked and found.lower:
             view, used, data = self._lengthen(view, found, used, data)
-        goes_on = self.resume is not None and not found.lower
+        goes_on = self.draft.resume is not None and not found.lower
         if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
             return self._finish(self._dress_rows(view, found, data), found)
         outlined = self._outline(rows, found, lambda told: self._dress_rows(view, found, data, told), used)
@@ -538,7 +554,7 @@ class _Fitting:
         lower, row, shorter = view.levels.lower, view.rows[found.whole], data[found.whole]
         if lower is None or not isinstance(row, dict):
             return view, used, data
-        shrinker, lengthened = Shrinker(row, self.price, self.mold.item), view._replace(lacks=LESS)
+        shrinker, lengthened = Shrinker(row, self.price, self.manner.mold.item), view._replace(lacks=LESS)
         room = lower.cost(found.whole, found.whole + 1) + self.budget - used
         for _ in range(3):
             longer = shrinker.within(room)
@@ -563,7 +579,7 @@ class _Fitting:
         if found is None or found.rows < len(rows):
             reserve = min(max(room // OUTLINE_SHARE, 0), OUTLINE_MOST) if self._is_to_be_told(view) else 0
             found = levels.most_within(room - reserve, most - reserve, size)
-        if self.resume is None or not self.ranked or levels.lower is None:
+        if self.draft.resume is None or not self.manner.ranked or levels.lower is None:
             return found
         # a page of whole rows needs no account, so there may be room for another one
         whole = levels._replace(lower=None).most_within(most - self._frame(view, is_lower=False), most, size)
@@ -578,7 +594,7 @@ class _Fitting:
         """The first row, where it alone fits, and not beside all that is to be told."""
         shown = Shown(0, 1) if view.levels.lower is not None else Shown(1, 0)
         dressed = self._dress_rows(view, shown, view.levels.show(shown))
-        fits = self.mold.fewest_items <= 1 and self.measure.dearest(dressed) <= self.budget
+        fits = self.manner.mold.fewest_items <= 1 and self.measure.dearest(dressed) <= self.budget
         return self._finish(dressed, shown) if fits else None
 
     def _pass_over(self, view: _View) -> Fitted | None:
@@ -593,29 +609,29 @@ class _Fitting:
         It is not for the budget to decide, so that more room never shows fewer rows.
         """
         rows = view.rows
-        if self.whole_rows or self.ranked or (self.resume is not None and view.levels.lower is None):
+        if self.whole_rows or self.manner.ranked or (self.draft.resume is not None and view.levels.lower is None):
             return False
-        if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.resume is None:
+        if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.draft.resume is None:
             return True
         return tells_something(spread(rows, JUDGED_BY, 1), rows[0], OUTLINE_MOST, self.measure.counter.count)
 
     def _lower_level(self, rows: list[Any]) -> Show | None:
         """How a row is shown in less detail: in the preview of its type, or by its facts; None where it never is."""
-        kind = self.kind
+        kind = self.manner.kind
         record = next((row for row in rows if isinstance(row, dict)), None)
-        if record is None or self.mold.item.required or len(self.among or rows) == 1:
+        if record is None or self.manner.mold.item.required or len(self._all(rows)) == 1:
             return None
         if kind is not None and kind.describes(record):
-            mode: Any = "preview" if self.ranked else "metadata"
+            mode: Any = "preview" if self.manner.ranked else "metadata"
             return lambda row: kind.show(row, mode) if isinstance(row, dict) else row
-        found = self._find_once("facts", self.among or rows, lambda of: choose_facts(of, self.facts))
+        found = self._find_once("facts", self._all(rows), lambda of: choose_facts(of, tuple(self.manner.facts)))
         return None if found is None else found.show
 
     def _find_once(self, name: str, value: Any, find: Callable[[Any], Any]) -> Any:
         """What is the same in every budget for a value, under this mold."""
-        key = (name, id(value), id(self.mold))
+        key = (name, id(value), id(self.manner.mold))
         if key not in self.known:
-            self.known[key] = ((value, self.mold), find(value))
+            self.known[key] = ((value, self.manner.mold), find(value))
         return self.known[key][1]
 
     @property
@@ -634,7 +650,7 @@ class _Fitting:
             lacks = f"with {_describe_cuts(silent)}" if silent else LESS
             return self._dress_rows(view._replace(lacks=lacks), first, [shown])
 
-        shrinker = self._find_once("row", row, lambda whole: Shrinker(whole, self.price, self.mold.item))
+        shrinker = self._find_once("row", row, lambda whole: Shrinker(whole, self.price, self.manner.mold.item))
         return self._cut(dress, shrinker.within, first)
 
     def _is_beyond_cutting(self, value: Any) -> bool:
@@ -651,24 +667,24 @@ class _Fitting:
         missing = len(rows) - shown.rows
         if missing and self._light.status == "ok":
             changes["status"] = "partial"
-        if missing and self.resume is not None:
-            changes["page"] = replace(self._light.page or Page(), cursor=self.resume(shown.rows), has_more=True)
-        goes_on = self.resume is not None and missing > 0
+        if missing and self.draft.resume is not None:
+            changes["page"] = replace(self._light.page or Page(), cursor=self.draft.resume(shown.rows), has_more=True)
+        goes_on = self.draft.resume is not None and missing > 0
         total, page = self._whole_number(rows), self._light.page
         if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
-            if missing and self.warns:
-                changes["notices"] = (*self._light.notices, Notice(view.describe(shown, total), self.code, "warning"))
+            if missing and self.manner.warns:
+                changes["notices"] = (*self._light.notices, self.manner.note(view.describe(shown, total)))
             if self._envelope is not None:
                 changes["fidelity"] = _name_envelope(self._light.fidelity, self._envelope)
             return self._light.replace(**changes)
-        keeps = self.archive and (shown.lower > 0 or not goes_on)
+        keeps = shown.lower > 0 or not goes_on
         offset = shown.whole or None if shown.lower else shown.rows if missing and not goes_on else None
         words = view.describe(shown, total)
         how = "whole" if shown.lower else "more"
-        has_end = missing > shown.rows and not goes_on and not self.ranked  # else it is here, or nearly
+        has_end = missing > shown.rows and not goes_on and not self.manner.ranked  # else it is here, or nearly
         last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
-        then = ", then the cursor" if self.resume is None and page is not None and page.cursor else ""
+        then = ", then the cursor" if self.draft.resume is None and page is not None and page.cursor else ""
         return self._say(changes, level, words, outline or {}, then, keeps=keeps, how=how, last=last, offset=offset)
 
     def _count_whole(self, view: _View, shown: Shown) -> int:
@@ -682,7 +698,7 @@ class _Fitting:
     def _whole_number(self, rows: list[Any]) -> int | str:
         """Of how many rows some are shown; a page that the handler made is all that can be given back of them."""
         total = None if self._light.page is None else self._light.page.total
-        is_of_handler = self.resume is None and self._light.page is not None and total != len(rows)
+        is_of_handler = self.draft.resume is None and self._light.page is not None and total != len(rows)
         return f"{len(rows)} on this page" if is_of_handler else total or len(rows)
 
     def _incomplete(self) -> dict[str, Any]:
@@ -693,7 +709,7 @@ class _Fitting:
 
     def _ways_of_record(self, data: dict[str, Any], most: dict[str, Any]) -> list[_Way]:
         """Every member, with long ones cut; or the first of many. `most` of it is shown, if there is room."""
-        shrinker = Shrinker(most, self.price, self.mold)
+        shrinker = Shrinker(most, self.price, self.manner.mold)
         has_all = not is_map(data) and not self._is_beyond_cutting(data)
         first: list[_Way] = [lambda: self._record(data, shrinker.within)] if has_all else []
         return [*first, lambda: self._record(data, lambda room: shrinker.within(room, inside=True))]
@@ -704,13 +720,11 @@ class _Fitting:
             first, offset = cuts[0] if cuts else None, _next_after(data, cuts[0]) if cuts else None
             words = f"{_describe_cuts(cuts)} shown{first.lacks if first else ''}"
             if first is None or not (first.steps or offset):
-                return self._say({"data": shown}, "partial", words, {}, keeps=self.archive, how="whole")
-            place = {"path": pointer_of(first.steps) or None, "offset": offset}
+                return self._say({"data": shown}, "partial", words, {}, how="whole")
+            place: dict[str, Any] = {"path": pointer_of(first.steps) or None, "offset": offset}
             likewise = ", the others likewise" if len(cuts) > 1 else ""
             last = count_last(first.shown, first.total) if offset else 0
-            return self._say(
-                {"data": shown}, "partial", words, {}, likewise, keeps=self.archive, how="more", last=last, **place
-            )
+            return self._say({"data": shown}, "partial", words, {}, likewise, how="more", last=last, **place)
 
         return self._cut(dress, cut)
 
@@ -719,12 +733,12 @@ class _Fitting:
         lines, mark = count_lines(text, len(text)), find_entry_mark(text)
         entries = text.count(mark) if mark is not None else 0
         # data that it spells may be in the archive under the same hash
-        as_text = True if self.archive and Content.of_text(text).spells_json else None
+        as_text = True if self.manner.archive and Content.of_text(text).spells_json else None
 
         def dress(count: int) -> Reply[Any]:
             changes: dict[str, Any] = {"data": text[:count]}
-            if self.resume is not None:
-                page = replace(self._light.page or Page(), cursor=self.resume(count), has_more=True)
+            if self.draft.resume is not None:
+                page = replace(self._light.page or Page(), cursor=self.draft.resume(count), has_more=True)
                 return self._light.replace(**changes, page=page, **self._incomplete())
             words = say_shown(count, len(text), "characters")
             if mark is not None:
@@ -733,14 +747,14 @@ class _Fitting:
                 words += f" ({count_lines(text, count)} of {lines} lines)"
             place: dict[str, Any] = {"offset": count, "as_text": as_text}
             last = count_last(count, len(text))
-            return self._say(changes, "partial", words, {}, keeps=self.archive, how="more", last=last, **place)
+            return self._say(changes, "partial", words, {}, how="more", last=last, **place)
 
         count = self._longest(text, lambda count: self.measure.dearest(dress(count)))
-        count = page_end(text, count) if self.resume is not None else reading_end(text, count, mark)
-        if not count or self.mold.keeps_whole(text):
+        count = page_end(text, count) if self.draft.resume is not None else reading_end(text, count, mark)
+        if not count or self.manner.mold.keeps_whole(text):
             return None
         plain = dress(count)
-        told = [] if self.resume else outline_text(text[count:], self._outline_room, self.measure.counter.count)
+        told = [] if self.draft.resume else outline_text(text[count:], self._outline_room, self.measure.counter.count)
         outlined = self._say_outline(plain, {"headings": told}) if told else plain
         is_in_room = not told or self.measure.dearest(outlined) <= self.budget
         return self._finish(outlined if is_in_room else plain)
@@ -748,12 +762,12 @@ class _Fitting:
     def _longest(self, text: str, size: Callable[[int], int]) -> int:
         """How many characters of a text fit."""
         low, high = 0, min(len(text), self.budget * LONGEST_TOKEN)
-        most_given_up = LITTLE if self.resume is not None else high  # what goes on page by page makes few of them
+        most_given_up = LITTLE if self.draft.resume is not None else high  # what goes on page by page makes few of them
         guess, frame = min(high, self.budget * 3), None
         tried = 0
         while low < high and (tried < 3 * ROUNDS or not low):  # what fits by a character only is found as well
             found = size(guess)
-            if not tried and self.resume is None and self.budget >= WIDE:
+            if not tried and self.draft.resume is None and self.budget >= WIDE:
                 near = self._nearly_longest(text, guess, self.budget - SEAM - found)
                 if near:
                     return near
@@ -836,7 +850,7 @@ class _Fitting:
         outline: Mapping[str, Any],
         besides: str = "",
         *,
-        keeps: bool,
+        keeps: bool = True,
         how: str,
         last: int = 0,
         **place: Any,
@@ -844,11 +858,13 @@ class _Fitting:
         """The reply with word of what is missing, and how it can be had; something stands for its hash until then.
 
         `place` are the arguments of the call besides the hash, `besides` what follows it, and `last` how many there are
-        to be had from the end. An address is told where follow-up calls are.
+        to be had from the end. An address is told where follow-up calls are. What the next page brings is not kept
+        (`keeps`).
         """
-        if self.asked is not None:
-            words += say_cause(self.budget, self.measure.counter.unit, self.asked)
-        light = self._light
+        if self.manner.asked is not None:
+            words += say_cause(self.budget, self.measure.counter.unit, self.manner.asked)
+        light, archive, retrieve = self._light, self.manner.archive, self.manner.retrieve
+        keeps = keeps and archive
         before, hashes = light.fidelity, {}
         if before is not None and before.archive_hashes:
             hashes = {(f"earlier-{name}" if name == DATA else name): one for name, one in before.archive_hashes.items()}
@@ -856,17 +872,17 @@ class _Fitting:
             hashes[DATA] = _STAND_IN
         if self._envelope is not None:
             hashes[ENVELOPE] = self._envelope.short_hash
-        if not keeps and not self.archive:
+        if not archive:
             words = f"{words}; {NOT_KEPT}"
-        elif keeps and self.retrieve is not None and self.retrieve.startswith("/"):
-            changes["actions"] = (*light.actions, Action(endpoint=self.retrieve, args={"hash": _STAND_IN}))
-        elif keeps and self.retrieve is not None:
+        elif keeps and retrieve is not None and retrieve.startswith("/"):
+            changes["actions"] = (*light.actions, Action(endpoint=retrieve, args={"hash": _STAND_IN}))
+        elif keeps and retrieve is not None:
             given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
-            words = add_call(words, self.retrieve, DEAR_DIGITS, given, how, besides, last)
+            words = add_call(words, retrieve, DEAR_DIGITS, given, how, besides, last)
         changes |= self._incomplete()
         if outline:
             changes["extra"] = {**(light.extra or {}), LEFT_OUT: dict(outline)}
-        changes["notices"] = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+        changes["notices"] = (*light.notices, self.manner.note(words))
         if before is None:
             changes["fidelity"] = Fidelity(level, archive_hashes=hashes or None)
         else:
@@ -919,12 +935,12 @@ class _Fitting:
     def _detail(self, dressed: Reply[Any], shown: Shown | None) -> Reply[Any]:
         """The reply with the names of the missing items where they are few, and details for programs, if they fit."""
         rows, own = rows_of(self.reply.data), dressed.notices[-1]
-        missing = [] if shown is None or rows is None or self.resume is not None else rows.items[shown.rows :]
+        missing = [] if shown is None or rows is None or self.draft.resume is not None else rows.items[shown.rows :]
         if rows is None or dressed.fidelity is None or not 0 < len(missing) <= MOST_NAMED:
             return dressed
-        names = tuple(map(str, Names(self.kind.ids_only if self.kind else ()).ids(missing, 0)))
+        names = tuple(map(str, Names(self.manner.kind.ids_only if self.manner.kind else ()).ids(missing, 0)))
         context = {"dropped_count": len(missing), "total_count": len(rows.items), "reason": REASON}
-        coded = Notice(own.message, self.code or TRUNCATED, own.severity or "info", context=context)
+        coded = Notice(own.message, self.manner.code or TRUNCATED, own.severity or "info", context=context)
         told = dressed.replace(notices=(*dressed.notices[:-1], coded))
         if not any(name.startswith(POSITION) for name in names):
             told = told.replace(fidelity=replace(dressed.fidelity, dropped_ids=names))
@@ -937,8 +953,8 @@ class _Fitting:
             return self._whole
         if isinstance(data, str):
             return Content.of_text(data)
-        if shown is None or self.resume is None or rows is None or shown.rows == len(rows.items):
-            return Content.of_json(data) if self.source is None else Content.of_text(self.source)
+        if shown is None or self.draft.resume is None or rows is None or shown.rows == len(rows.items):
+            return Content.of_json(data) if self.draft.source is None else Content.of_text(self.draft.source)
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
 
     def before(self) -> int:
@@ -960,21 +976,24 @@ class _Fitting:
 
     # refusals
 
-    def hardest_page(self, fitted: Fitted | None, ahead: Ahead) -> _Fitting | None:
+    def hardest_page(self, fitted: Fitted | None) -> _Fitting | None:
         """The hardest page of a walk that begins here; None where there is room for any, or no walk."""
-        rows = rows_of(self.reply.data)
-        every = ahead() if fitted is None or self._is_tight(fitted.reply) else []
-        if self.resume is None or rows is None or not every:
+        resume, ahead, page = self.draft.resume, self.draft.ahead, self.reply.page or Page()
+        if resume is None or ahead is None or (fitted is not None and not self._is_tight(fitted.reply)):
+            return None
+        rows, every = rows_of(self.reply.data), ahead()
+        if rows is None or not every:
             return None
         row = self._hardest_row(every)
-        resume, page = self.resume, self.reply.page or Page()
 
         def far_on(count: int) -> str:
             return farthest(resume(count), page.total)  # as on any page of the walk
 
         page = replace(page, cursor=far_on(1), has_more=True)
         pair = rows.replaced(self.reply.data, [row, row])  # so that the first of them is one of several
-        return replace(self, reply=self.reply.replace(data=pair, page=page), resume=far_on, is_under_way=True)
+        draft = self.draft._replace(resume=far_on)
+        manner = replace(self.manner, is_under_way=True)
+        return replace(self, draft=draft, reply=self.reply.replace(data=pair, page=page), manner=manner)
 
     def _hardest_row(self, rows: Sequence[Any]) -> Any:
         """The row that needs most room as it is shown at its smallest: whole, or cut and accounted for."""
@@ -984,7 +1003,8 @@ class _Fitting:
 
         def need(row: Any) -> float:
             return min(
-                price(dumps(row).decode()), account + price(dumps(shrink(row, 0, price, self.mold.item)).decode())
+                price(dumps(row).decode()),
+                account + price(dumps(shrink(row, 0, price, self.manner.mold.item)).decode()),
             )
 
         most = account * 4  # in characters, about
@@ -1012,11 +1032,11 @@ class _Fitting:
         return attempt._has_a_way()
 
     def _has_a_way(self) -> bool:
-        return bool(self.whole(None, is_near_told=False) or self.leaner() or self.reduce())
+        return bool(self.whole(warns=False) or self.leaner() or self.reduce())
 
     def _fail(self) -> Fitted:
         """The failure with as much of what it says about itself as fits, and word of what is missing of that."""
-        lightest = lean(self.reply, self.echoes).replace(data=None)
+        lightest = lean(self.reply, self.manner.echoes).replace(data=None)
         for light in chain((lightest,), lighter(lightest)):
             fitted = self._with_cut_told(light)
             if self.measure.dearest(fitted.reply) <= self.budget:
@@ -1056,18 +1076,18 @@ class _Fitting:
             return Fitted(light)
         words, fidelity = f"Some of the {' and the '.join(gone)} is left out", light.fidelity
         leftovers: tuple[Leftover, ...] = ()
-        if not self.archive:
+        if not self.manner.archive:
             words = f"{words}; {NOT_KEPT}"
         else:
             content = Content.of_json(gone)
             leftovers = (Leftover(ENVELOPE, content),)
             fidelity = _name_envelope(fidelity, content)
-            if self.retrieve is not None and not self.retrieve.startswith("/"):
-                words = add_call(words, self.retrieve, short_digits(content.hash))
-        notices = (*light.notices, Notice(words, self.code, "warning" if self.code else None))
+            if self.manner.retrieve is not None and not self.manner.retrieve.startswith("/"):
+                words = add_call(words, self.manner.retrieve, short_digits(content.hash))
+        notices = (*light.notices, self.manner.note(words))
         return Fitted(light.replace(notices=notices, fidelity=fidelity), leftovers, self.before)
 
-    def refuse(self, given: Reply[Any], levers: Levers | None, hardest: _Fitting | None) -> Fitted:
+    def refuse(self, hardest: _Fitting | None) -> Fitted:
         """The reply that says that nothing fits, and what budget would do; a failure stays what it is.
 
         What was given is asked for again, with all that has been left out of it meanwhile.
@@ -1081,17 +1101,17 @@ class _Fitting:
             self.before(),
             self.measure.counter,
             judged._serves,
-            levers,
-            self.kind,
-            is_cut=self.resume is not None,
+            self.manner.levers,
+            self.manner.kind,
+            is_cut=self.draft.resume is not None,
             is_ahead=hardest is not None,
-            begins=lambda budget: replace(self, reply=given, budget=budget)._has_a_way(),
+            begins=lambda budget: replace(self, reply=self.draft.reply, budget=budget)._has_a_way(),
         )
         return Fitted(refusal.refuse())
 
 
 _FALLING: Final[tuple[FidelityLevel, ...]] = ("full", "partial", "summary", "reference_only")
-_UNCITED: Final = Notice("1000 of 1000 citations left out")
+_UNCITED: Final = "1000 of 1000 citations left out"
 """What stands for the word about citations until it is known."""
 _STAND_IN: Final = f"sha256:{DEAR_DIGITS}"
 """What stands for a hash until it is known."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from aerogram.content import Content
-from aerogram.shape.fit import Leftover
+from aerogram.shape.draft import Leftover
 
 __all__ = ["ARCHIVE_URI", "NOTE", "describe_media", "media_size", "note_block", "refer_media"]
 
