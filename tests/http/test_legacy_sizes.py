@@ -1,12 +1,15 @@
 """Sizes of legacy answers: a budget is that of the body that is sent, whatever shape its route gives it."""
 
 import pytest
+from fastapi import FastAPI, HTTPException
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.routing import Route
 
-from aerogram import Reply
+from aerogram import Reply, fastapi, read, starlette
 from aerogram.archive import Archive
 from aerogram.contract import Contract
+from aerogram.errors import NotFound
 from aerogram.starlette import Versions, install, shapes
 from aerogram.tokens import Vocabulary
 
@@ -60,3 +63,26 @@ def test_the_newer_envelope_is_measured_without_the_older_shape(serve):
     answer = serve(app_of(large, "standard-v2")).get("/rows?envelope=v2&max_tokens=1500")
     assert 1_350 < Vocabulary().count(answer.text) <= 1_500
     assert LICENCE not in answer.text
+
+
+@pytest.mark.parametrize("default", ["v1", "v2"])
+@pytest.mark.parametrize("framework", [starlette, fastapi])
+@pytest.mark.parametrize("long", ["words " * 5_000, None])
+def test_a_failure_as_problem_details_is_within_the_budget_whatever_envelope_it_is_not_in(
+    serve, framework, default, long
+):
+    """What it lacks is said in it, and is in the archive."""
+
+    async def fail(request: Request):
+        if long is None:
+            raise NotFound("gone", details={"x": ["y"] * 2_000})
+        raise HTTPException(404, long)
+
+    app = FastAPI() if framework is fastapi else Starlette(routes=[Route("/fail", fail)])
+    if framework is fastapi:
+        app.get("/fail")(fail)
+    framework.install(app, Contract(budget=800, archive=Archive.in_memory()), Versions(default=default))
+    answer = serve(app).get("/fail", headers={"Accept": "application/problem+json"})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert Vocabulary().count(answer.text) <= 800
+    assert read(answer.content).fidelity.level == "partial"

@@ -822,11 +822,16 @@ class Exchange(HttpRequest):
 
     def _render(self, reply: Reply[Any], status: int | None, json: bytes | None = None) -> Body:
         media_type = JSON if self.is_passing else self.choice.media_type
-        if reply.problem is not None and self.choice.as_problem and not self.is_passing:
+        if reply.problem is not None and self.tells_problems:
             return render(reply, self.layer.problem, media_type, status)
         if self.writer is not None and reply.problem is None:
             reply, json = reply.replace(data=self.writer(reply)), None
         return render(reply, self.layer.speakers[self.version], media_type, status, json)
+
+    @property
+    def tells_problems(self) -> bool:
+        """Whether a failure is told as problem details."""
+        return self.choice.as_problem and not self.is_passing
 
     @property
     def is_passing(self) -> bool:

@@ -111,6 +111,8 @@ class HttpService:
         if not self._legacy_has_size:
             legacy = replace(legacy, budget=None, budgets={})
         self._contracts: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
+        self._problems = replace(spoken, dialect=versions.problem)
+        """The contract of failures that are told as problem details, whichever envelope there would be."""
         self._elsewhere: dict[tuple[int, str], Contract] = {}
         """The same contracts for callers to whom the application stands below a prefix."""
         is_named = contract.dialect is not None and contract.speaker.name not in ("bare", "problem")
@@ -201,7 +203,9 @@ class HttpService:
         if isinstance(outcome, ResumablePage) and not has_failed:
             asked = _NO_CONTROLS if outcome.is_archived else asked  # its handler has used them
             asked = asked if outcome.max_tokens is None else {**asked, "max_tokens": outcome.max_tokens}
-        contract = self._contract_for(self._sized if _says_loss(outcome, exchange) else self._contracts, exchange)
+        sized = self._sized if _says_loss(outcome, exchange) else self._contracts
+        spoken = self._problems if has_failed and exchange.tells_problems else sized[exchange.version]
+        contract = self._contract_for(spoken, exchange)
         call = self._call_of(contract, who, exchange, known, self._with_levers(contract, exchange, asked))
         done = await finish(call, await normalize(call, outcome))
         page = done.reply.page
@@ -220,12 +224,11 @@ class HttpService:
 
     async def fetch(self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None) -> ResumablePage:
         """What a reply left out, as its handler returns it."""
-        call = self._call(self._contract_for(self._contracts, exchange), exchange)
+        call = self._call(self._contract_for(self._contracts[exchange.version], exchange), exchange)
         return (await retrieve_for(call, wanted))._replace(max_tokens=max_tokens)
 
-    def _contract_for(self, contracts: Mapping[Version, Contract], exchange: Exchange) -> Contract:
-        """The contract of an exchange, which names the address of what was left out as the caller reaches it."""
-        contract = contracts[exchange.version]
+    def _contract_for(self, contract: Contract, exchange: Exchange) -> Contract:
+        """A contract that names the address of what was left out as the caller of an exchange reaches it."""
         if not exchange.root or contract.archive is None or not (contract.retrieve or "").startswith("/"):
             return contract
         key = id(contract), exchange.prefix
