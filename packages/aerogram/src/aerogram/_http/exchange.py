@@ -547,9 +547,7 @@ class Exchange(HttpRequest):
                 return self._begin_json(start, terms)
             # a cache must not give it to those who ask for an envelope
             given = _add_vary(given)
-        self._is_open = True  # as `_pass` has it, for one call less
-        passing = {**start, "headers": fields.forbid_guessing(given)}
-        return self._send(passing) if self.allowance is None else self._pass_within_limits(passing)
+        return self._pass(start, given)
 
     def _begin_json(self, start: Message, terms: RouteTerms) -> Awaitable[None]:
         """A success that is not ours: what the framework makes of a value, or the answer of somebody else."""

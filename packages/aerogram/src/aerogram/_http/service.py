@@ -257,7 +257,7 @@ class HttpService:
     def _with_levers(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
         """How a reply is to be shaped, and where that may fail, what its caller can change about it."""
         terms = exchange.terms
-        most = None if terms is None else contract.own_budgets.get(terms.operation, contract.own_budget)
+        most = None if terms is None else contract.own_limit(terms.operation)
         if terms is None or (most is None and "max_tokens" not in shaping):
             return shaping
         return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}

@@ -49,7 +49,7 @@ from aerogram.answer import (
 )
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
-from aerogram.channels import channels_of, meta_of
+from aerogram.channels import meta_of
 from aerogram.clients import KnownClient, find_client
 from aerogram.content.jsontext import dumps_unproven
 from aerogram.contract import Contract
@@ -60,7 +60,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.normalize.result import PROBLEM, ToolResult
 from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
-from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, is_generated_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
@@ -282,7 +282,7 @@ class Service:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
         if "cursor" in profile.controls.names and contract.speaker.name != "bare":
             asked["pages"] = True
-        most = contract.own_budgets.get(profile.name, contract.own_budget)
+        most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
             mode: Any = arguments.get("response_mode", profile.mode)
             asked["levers"] = Levers(
@@ -301,14 +301,12 @@ class Service:
         return self._call(self._contract_for(legacy, profile, caller, client), profile, caller)
 
     def _call(self, contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
-        tag, request_id = caller.client_tag, caller.request_id
         return Call(
             contract,
             operation=profile.name,
-            request_id=request_id,
-            has_generated_id=is_generated_id(request_id),
             principal=caller.principal,
-            client_tag=tag,
+            client_tag=caller.client_tag,
+            request_id=caller.request_id,
             stamp=self._stamp,
             **known,
         )
@@ -605,8 +603,7 @@ class Service:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
         if speaker.name != "bare":
-            said = channels_of(reply, speaker.encode(reply), call.contract.channels, draft.json, speaker)
-            return tool_result(reply, said, dialect=speaker, media=draft.media)
+            return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
             if own is not None:

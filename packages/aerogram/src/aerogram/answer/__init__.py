@@ -147,8 +147,6 @@ class Call:
     told_arguments: Mapping[str, Any] | None = None
     """How the arguments are told back, where that is not as they came."""
     request_id: str = field(default_factory=new_request_id)
-    has_generated_id: bool = False
-    """Whether its id is known to be one that was made here."""
     principal: str | None = None
     apart: str | None = ""
     client_tag: str | None = None
@@ -209,14 +207,14 @@ class Call:
     @cached_property
     def budget(self) -> Budget | None:
         """Its budget: the operation's or the server's, and the caller's if that is smaller."""
-        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        held = self.contract.own_limit(self.operation)
         asked = None if self.max_tokens is None else Budget.of(self.max_tokens)
         return held.within(asked) if held and asked else held or asked
 
     @property
     def most_tokens(self) -> int | None:
         """The tokens that its server allows, where its caller has asked for more."""
-        held = self.contract.own_budgets.get(self.operation, self.contract.own_budget)
+        held = self.contract.own_limit(self.operation)
         is_less = held is not None and held.counter.unit == "tokens" and held.limit < (self.max_tokens or 0)
         return held.limit if held is not None and is_less else None
 
@@ -710,15 +708,13 @@ def complete(call: Call, draft: ReplyDraft) -> ReplyDraft:
         reply = _with_echo(reply, sanitize(Reply(told), *steps).data if steps else told)
     if contract.speaker.explains_emptiness and reply.status == "ok" and type(reply.data) is list and not reply.data:
         reply = reply.replace(status="empty", empty_reason="no_match")
-    needs, hides_id = contract.speaker.needs, contract.speaker.hides_own_ids
-    if needs or not (hides_id and call.has_generated_id and reply.problem is None):  # else there is nothing to add
-        reply = reply.complete(
-            needs,
-            request_id=call.request_id,
-            operation=call.operation,
-            duration_ms=elapsed,
-            hides_own_id=hides_id,
-        )
+    reply = reply.complete(
+        contract.speaker.needs,
+        request_id=call.request_id,
+        operation=call.operation,
+        duration_ms=elapsed,
+        hides_own_id=contract.speaker.hides_own_ids,
+    )
     return draft if reply is draft.reply else draft._replace(reply=reply)
 
 

@@ -1229,10 +1229,12 @@ def lean(reply: Reply[Any], echoes: bool) -> Reply[Any]:
 
 
 def lighter(reply: Reply[Any]) -> Iterator[Reply[Any]]:
-    """Ever lighter versions of a reply, its data untouched."""
+    """Ever lighter versions of a reply, its data untouched; a step that changes nothing makes none."""
     for step in _STEPS:
-        reply = step(reply)
-        yield reply
+        light = step(reply)
+        if light != reply:
+            reply = light
+            yield reply
 
 
 def removed_between(heavy: Reply[Any], light: Reply[Any]) -> dict[str, Any]:

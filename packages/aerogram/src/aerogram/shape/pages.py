@@ -12,6 +12,7 @@ import inspect
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -112,7 +113,7 @@ class Pager:
     documented: bool = False
     """Whether its cursors are JSON, as one of the contracts documents them."""
 
-    @property
+    @cached_property
     def query_hash(self) -> str:
         """What the cursors are bound to."""
         lasting = {name: value for name, value in self.arguments.items() if name not in NOT_THE_QUERY}
