@@ -48,8 +48,7 @@ from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.draft import Leftover, ReplyDraft
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
-from aerogram.shape.ladder import Ladder, Show
-from aerogram.shape.levels import Levels, Shown
+from aerogram.shape.levels import Ladder, Levels, Show, Shown
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold

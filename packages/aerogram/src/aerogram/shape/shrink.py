@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from aerogram.content.jsontext import dumps, pointer_of
 from aerogram.shape.facts import find_announced
-from aerogram.shape.ladder import Ladder, Price
+from aerogram.shape.levels import Ladder, Price
 from aerogram.shape.loss import list_names
 from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.text import clip, shown_before
