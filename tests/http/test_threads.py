@@ -189,3 +189,34 @@ def test_what_a_function_returns_is_answered_as_fastapi_does(serve, with_limits)
         assert (got.status_code, got.content) == (expected.status_code, expected.content)
         kept = {name: value for name, value in expected.headers.items() if name not in ("date", "server")}
         assert kept.items() <= dict(got.headers).items()
+
+
+def test_a_large_answer_that_is_brought_to_size_holds_up_nobody_else(serve):
+    app = FastAPI()
+    began, ended = threading.Event(), []
+
+    @app.get("/large")
+    async def large():
+        began.set()
+        return {"entities": [{"name": "Delta Foods", "parts": {f"part {number}": number for number in range(400_000)}}]}
+
+    @app.get("/small")
+    async def small():
+        return {"a": 1}
+
+    fastapi.install(app, Contract(budget=1_000), Versions(vendor="acme"))
+    client = serve(app)
+
+    def ask(name):
+        with httpx.Client(base_url=client.base_url, timeout=30) as asking:
+            began.wait(0 if name == "large" else 15)
+            for _ in range(1 if name == "large" else 3):
+                asking.get(f"/{name}", params={"envelope": "v2"})
+            ended.append(name)
+
+    callers = [threading.Thread(target=ask, args=(name,)) for name in ("small", "large")]
+    for one in callers:
+        one.start()
+    for one in callers:
+        one.join()
+    assert ended == ["small", "large"]

@@ -627,6 +627,27 @@ def test_many_rows_of_very_many_members_are_not_looked_at_again_in_each_budget_t
     assert fitted.reply.problem is not None and calls < 1_000_000
 
 
+class _Listening(Estimate):
+    """A counter that knows how many characters it was asked about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "heard", [])
+
+    def count(self, text: str) -> int:
+        self.heard.append(len(text))  # type: ignore[attr-defined]
+        return super().count(text)
+
+
+@pytest.mark.parametrize("budget", [1, 300, 8_000])
+@pytest.mark.parametrize("around", [lambda one: one, lambda one: [one], lambda one: {"entities": [one]}])
+def test_a_member_of_megabytes_is_not_counted_again_and_again(around: Callable[[Any], Any], budget: int) -> None:
+    """Whether there is room for it or not, and for which budget there would be."""
+    data, counter = around({"name": "Delta Foods", "type": "COMPANY", "words": WORDS * 80_000}), _Listening()
+    fit(Reply.ok(data), budget, measure=Sizer(counter=counter), retrieve="retrieve")
+    assert sum(counter.heard) < len(WORDS) * 80_000  # type: ignore[attr-defined]
+
+
 def find_emptied(whole: Any, shown: Any, place: str = "") -> list[str]:
     if isinstance(whole, list) and isinstance(shown, list):
         pairs = [(str(at), one, other) for at, (one, other) in enumerate(zip(whole, shown, strict=False))]

@@ -35,8 +35,9 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -765,6 +766,9 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
+_ASIDE: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor]] = WeakKeyDictionary()
+LARGE: Final = 1 << 18
+"""Bytes of data; some megabytes take a second to be fitted, of which most is spent where other threads can go on."""
 LONG: Final = 0.001
 """Seconds after which fitting a reply has kept others waiting who only have a word to say."""
 
@@ -773,11 +777,15 @@ async def _fit_in_turn(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """Fit, first come first served.
 
     Fitting computes, and an event loop takes everything that is ready before it looks up again: fifty replies in a row
-    would hold up every request at every step of its way. So one that took long has the loop look up before the next.
+    would hold up every request at every step of its way. So one that took long has the loop look up before the next,
+    and what would take much longer is done beside the loop.
     """
     if call.budget is None:
         return draft
     loop = asyncio.get_running_loop()
+    if len(draft.json or b"") > LARGE:
+        aside = _ASIDE.get(loop) or _ASIDE.setdefault(loop, ThreadPoolExecutor(1, "aerogram-fit"))
+        return await loop.run_in_executor(aside, copy_context().run, fit, call, draft)
     turn = _TURNS.get(loop) or _TURNS.setdefault(loop, asyncio.Lock())
     await turn.acquire()
     begun = time.perf_counter()

@@ -84,6 +84,7 @@ _ADDRESS: Final = re.compile(r"(?:[a-z][a-z0-9+.-]*://|mailto:|data:)\S+", re.IG
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}\S*)?|\d{2}:\d{2}(:\d{2}\S*)?")
 _OPAQUE: Final = re.compile(r"(?=.*\d)[0-9a-fA-F-]{16,}|(?=.*\d)(?=.*[A-Z])[A-Za-z0-9_+/=-]{20,}")
 _BLANK: Final = re.compile(r"\s")
+_SCALARS: Final = (str, int, float, bool)
 
 
 @dataclass(frozen=True)
@@ -319,25 +320,24 @@ def is_moment(text: str) -> bool:
 def _words(text: str) -> str | None:
     """A short text, or the beginning of the first line of a longer one; what is no prose is not cut."""
     line = text.lstrip().partition("\n")[0].strip()
-    if not line or _ADDRESS.fullmatch(line):
-        return None
-    if len(line) <= LONGEST_CELL:
-        return line
-    return clip(line, LONGEST_CELL) if _BLANK.search(line[:LONGEST_CELL]) else None
+    if len(line) > LONGEST_CELL:
+        return clip(line, LONGEST_CELL) if _BLANK.search(line[:LONGEST_CELL]) else None
+    return None if not line or _ADDRESS.fullmatch(line) else line
 
 
 def _name_of(record: Record) -> dict[str, Any] | None:
     """An object by its name, under the name of that member; one that has none and is as short as that, whole."""
-    scalars = {name: value for name, value in record.items() if isinstance(value, (str, int, float, bool))}
     for name in _NAMING:
-        found = scalars.get(name)
+        found = record.get(name)
         shown = _words(found) if isinstance(found, str) else None
         if shown is not None:
             return {name: shown}
-    is_short = len(scalars) == len(record) <= _FEW_MEMBERS and len(dumps(scalars)) <= LONGEST_CELL
-    if is_short and not any(isinstance(value, str) and _ADDRESS.fullmatch(value) for value in scalars.values()):
-        return scalars
-    return {"id": scalars["id"]} if "id" in scalars else None
+    is_short = len(record) <= _FEW_MEMBERS and all(isinstance(value, _SCALARS) for value in record.values())
+    if is_short and len(dumps(record)) <= LONGEST_CELL:
+        texts = (value for value in record.values() if isinstance(value, str))
+        if not any(_ADDRESS.fullmatch(text) for text in texts):
+            return dict(record)
+    return {"id": record["id"]} if isinstance(record.get("id"), _SCALARS) else None
 
 
 def _elements(values: list[Any]) -> list[Any] | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from heapq import nlargest
 from itertools import accumulate, chain, islice
 from math import inf
@@ -106,6 +106,8 @@ SEAM: Final = 8
 """In a budget as wide as this, so much may stay empty where two pieces of a text are counted one by one."""
 LITTLE: Final = 100
 """So many characters of a page may stay empty where a text comes in pages."""
+LONG_PRICED: Final = 1 << 18
+"""Characters of a piece that are priced one by one; what is shown of a longer one is measured anyhow."""
 MOST_CUTS: Final = 6
 MOST_SILENT: Final = 12
 """So many places that are cut are named at most, where nothing in them says that they are."""
@@ -232,7 +234,7 @@ def fit_draft(draft: ReplyDraft, budget: int, measure: Measure, manner: Manner) 
     """The richest version of the reply in the making whose measured size is at most the budget."""
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ValidationFailed(f"a budget must be a whole number of at least 1, not {budget!r}")
-    fitting = _Fitting(draft, draft.reply, budget, measure, cache(measure.price), manner)
+    fitting = _Fitting(draft, draft.reply, budget, measure, cache(partial(_price, measure)), manner)
     whole = None if draft.is_too_large else fitting.whole(warns=not draft.is_archived) or fitting.leaner()
     fitted = whole or fitting.reduce()
     if fitted is None and manner.suits is not None:
@@ -242,6 +244,13 @@ def fit_draft(draft: ReplyDraft, budget: int, measure: Measure, manner: Manner) 
     if fitted is not None and (hardest is None or hardest.can_end()):
         return fitted
     return fitting.refuse(hardest)
+
+
+def _price(measure: Measure, text: str) -> float:
+    """What a piece of JSON adds to the size; of a very long one, judged by its beginning."""
+    if len(text) <= LONG_PRICED:
+        return measure.price(text)
+    return measure.price(text[:LONG_PRICED]) * len(text) / LONG_PRICED
 
 
 _Way: TypeAlias = Callable[[], "Fitted | None"]
@@ -322,14 +331,18 @@ class _Fitting:
 
     def _is_hopeless(self, data: Any) -> bool:
         """Whether the data alone is certain to be too large, without writing all of it."""
-        most = self.budget * LONGEST_TOKEN
         if isinstance(data, str):
-            return len(data) > most
+            return len(data) > self.budget * LONGEST_TOKEN
         rows = rows_of(data)
         if rows is None or len(rows.items) <= JUDGED_BY:
-            return not self.manner.additions and len(dumps(data)) > most * 2
+            return not self.manner.additions and len(dumps(data)) > self._most_bytes
         written = (len(dumps(rows.items[at : at + JUDGED_BY])) for at in range(0, len(rows.items), JUDGED_BY))
-        return any(size > most * 2 for size in accumulate(written))  # in bytes, of which a character has several
+        return any(size > self._most_bytes for size in accumulate(written))
+
+    @property
+    def _most_bytes(self) -> int:
+        """So many bytes of JSON are certainly too many; a character has several of them."""
+        return self.budget * LONGEST_TOKEN * 2
 
     def _warn(self) -> Reply[Any] | None:
         levers = self.manner.levers
@@ -520,11 +533,14 @@ class _Fitting:
     def _only_row(self, view: _View) -> Fitted | None:
         """The facts of a row that is alone, and has more members than can be shown of it."""
         rows = view.rows
-        facts = choose_facts(rows, tuple(self.manner.facts)) if isinstance(rows[0], dict) else None
-        if facts is None or self.manner.mold.item.required:
+        if not isinstance(rows[0], dict) or self.manner.mold.item.required:
             return None
+        facts = self._find_once("only facts", rows, lambda of: choose_facts(of, tuple(self.manner.facts)))
+        if facts is None:
+            return None
+        lacks = self._find_once("only lacks", rows, lambda of: describe_lacks(of, facts.show))
         levels = view.levels._replace(lower=Ladder(rows, facts.show, self.price))
-        return self._one_row(view._replace(levels=levels, lacks=describe_lacks(rows, facts.show)))
+        return self._one_row(view._replace(levels=levels, lacks=lacks))
 
     def _most_rows(self, view: _View) -> Fitted | None:
         """As many rows as fit at their levels beside all that is to be told; None where not one does."""
@@ -592,9 +608,12 @@ class _Fitting:
     def _one_row(self, view: _View) -> Fitted | None:
         """The first row, where it alone fits, and not beside all that is to be told."""
         shown = Shown(0, 1) if view.levels.lower is not None else Shown(1, 0)
-        dressed = self._dress_rows(view, shown, view.levels.show(shown))
-        fits = self.manner.mold.fewest_items <= 1 and self.measure.dearest(dressed) <= self.budget
-        return self._finish(dressed, shown) if fits else None
+        (row,) = view.levels.show(shown)
+        length = self._find_once("length", row, lambda one: len(dumps(one)))
+        if self.manner.mold.fewest_items > 1 or length > self._most_bytes:
+            return None
+        dressed = self._dress_rows(view, shown, [row])
+        return self._finish(dressed, shown) if self.measure.dearest(dressed) <= self.budget else None
 
     def _pass_over(self, view: _View) -> Fitted | None:
         """Nothing but the way to the first row, which cannot be smaller, and the way on after it."""
@@ -633,6 +652,10 @@ class _Fitting:
             self.known[key] = ((value, self.manner.mold), find(value))
         return self.known[key][1]
 
+    def _shrinker(self, name: str, value: Any, mold: Mold) -> Shrinker:
+        found: Shrinker = self._find_once(name, value, lambda whole: Shrinker(whole, self.price, mold))
+        return found
+
     @property
     def _outline_room(self) -> int:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
@@ -649,7 +672,7 @@ class _Fitting:
             lacks = f"with {_describe_cuts(silent)}" if silent else LESS
             return self._dress_rows(view._replace(lacks=lacks), first, [shown])
 
-        shrinker = self._find_once("row", row, lambda whole: Shrinker(whole, self.price, self.manner.mold.item))
+        shrinker = self._shrinker("row", row, self.manner.mold.item)
         return self._cut(dress, shrinker.within, first)
 
     def _is_beyond_cutting(self, value: Any) -> bool:
@@ -708,7 +731,8 @@ class _Fitting:
 
     def _ways_of_record(self, data: dict[str, Any], most: dict[str, Any]) -> list[_Way]:
         """Every member, with long ones cut; or the first of many. `most` of it is shown, if there is room."""
-        shrinker = Shrinker(most, self.price, self.manner.mold)
+        mold = self.manner.mold
+        shrinker = self._shrinker("record", data, mold) if most is data else Shrinker(most, self.price, mold)
         has_all = not is_map(data) and not self._is_beyond_cutting(data)
         first: list[_Way] = [lambda: self._record(data, shrinker.within)] if has_all else []
         return [*first, lambda: self._record(data, lambda room: shrinker.within(room, inside=True))]
@@ -953,8 +977,12 @@ class _Fitting:
         if isinstance(data, str):
             return Content.of_text(data)
         if shown is None or self.draft.resume is None or rows is None or shown.rows == len(rows.items):
-            return Content.of_json(data) if self.draft.source is None else Content.of_text(self.draft.source)
+            found: Content = self._find_once("content", data, self._content_of)
+            return found
         return Content.of_json(rows.replaced(data, rows.items[: shown.rows]))
+
+    def _content_of(self, data: Any) -> Content:
+        return Content.of_json(data) if self.draft.source is None else Content.of_text(self.draft.source)
 
     def before(self) -> int:
         """The size of the whole, or about it; who fits a reply need not know it."""
