@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import time
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
+from balancer import wait_for
 from serving import SAMPLES, serving
 
 TIGHT = {"source_file": "jwt-guide.md", "query": "token", "max_tokens": 400}
@@ -80,3 +83,21 @@ def test_an_index_that_another_took_the_place_of_is_let_go(used, tmp_path):
             assert httpx.get(f"{served.address}/v1/search?q=token", timeout=30).json()["total"]
             handles.append(count_handles(served.process.pid))
     assert handles[-1] <= handles[3] + 2
+
+
+def test_what_changes_while_the_index_is_away_is_read_when_it_is_back(tmp_path):
+    """Though nothing changes then, and so nobody says that there is something to read."""
+    documents = shutil.copytree(SAMPLES / "security", tmp_path / "docs")
+    with serving(tmp_path / "index", "--watch", documents=documents) as served:
+        ask = partial(httpx.get, f"{served.address}/v1/search", timeout=30)
+        note = documents / "note.md"
+        for attempt in range(100):  # watching begins a moment after the server is ready
+            note.write_text(f"# Note\n\nThe ocelot {attempt} sleeps.\n", encoding="utf-8")
+            time.sleep(0.6)
+            if "ocelot" in ask(params={"q": "ocelot", "envelope": "v2"}).text:
+                break
+        away = served.index.rename(tmp_path / "elsewhere")
+        (documents / "later.md").write_text("# Later\n\nA marmot digs.\n", encoding="utf-8")
+        time.sleep(3)
+        away.rename(served.index)
+        wait_for(lambda: "later.md" in ask(params={"q": "marmot", "envelope": "v2"}).text)

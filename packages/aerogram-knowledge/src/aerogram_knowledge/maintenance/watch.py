@@ -28,8 +28,11 @@ def watch(
     stop: threading.Event | None = None,
     *,
     paths: Sequence[Path] = (),
+    is_due: bool = False,
 ) -> None:
     """Bring the index up to date whenever something below its roots changes, until `stop` is set.
+
+    If it `is_due`, as where an earlier watch failed, that is done first, whether anything changes or not.
 
     With `paths` nothing else is read than these, and none that the index has forgotten meanwhile. What takes the place
     of a root is read and watched from then on.
@@ -37,7 +40,6 @@ def watch(
     stop = stop or threading.Event()
     own = knowledge.folder.resolve() if knowledge.folder is not None else None
     roots = list(knowledge.roots().values())
-    is_due = False
     while not stop.is_set():
         places = [_place(one) for one in roots]
         there = [root for root, place in zip(roots, places, strict=True) if place is not None]

@@ -342,14 +342,16 @@ def _following(library: Library, settings: Settings) -> Iterator[None]:
 def _follow(library: Library, documents: tuple[Path, ...], stop: threading.Event) -> None:
     from aerogram_knowledge.maintenance.watch import watch
 
+    is_due, tell = False, _listener()
     while not stop.is_set():
         try:
-            watch(library.knowledge, _listener(), stop, paths=documents)
+            watch(library.knowledge, tell, stop, paths=documents, is_due=is_due)
         except MissingExtra as error:
             log.warning("changes are not followed: %s", error)
             return
         except Exception as error:  # noqa: BLE001 - the index may be gone, and may come back
             log.warning("changes cannot be followed at the moment: %s", error)
+            is_due = True  # what had changed before was not read
             stop.wait(PAUSE)
 
 
