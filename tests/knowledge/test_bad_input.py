@@ -11,6 +11,7 @@ import re
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ import threading
 import pytest
 
 from aerogram.digest.limits import ReadLimits
-from aerogram.errors import Conflict, NotFound, ValidationFailed
+from aerogram.errors import Conflict, IntegrityError, NotFound, ValidationFailed
 from aerogram_knowledge import Knowledge, NoEmbedder
 from knowledge.documents import GUIDE, HARVEST
 
@@ -316,6 +317,37 @@ def test_a_file_of_the_far_future_is_read_like_any_other(write, index):
     os.utime(folder / "far.md", (13_000_000_000, 13_000_000_000))
     assert index.ingest(folder).added == 2
     assert index.ingest().unchanged == 2
+
+
+RECORD = json.dumps({"id": "b.md", "text": "One record about giraffes."})
+
+
+def test_a_file_with_the_name_of_a_record_is_told_and_stops_nothing(write, index):
+    done = index.ingest(write({"a.jsonl": RECORD, "a.jsonl#b.md": GUIDE, "good.md": HARVEST}))
+    told = "the index does not take it: another file has a document of the same name"
+    assert (done.added, done.problems) == (2, {"a.jsonl#b.md": told})
+    assert done.chunks == index.check().facts["chunks"]
+    assert index.search("giraffes").data[0]["source_file"] == "a.jsonl#b.md"
+    assert index.search("apples").data[0]["source_file"] == "good.md"
+    again = index.ingest()
+    assert (again.added, again.changed, again.problems) == (0, 0, done.problems)
+
+
+def test_each_of_some_files_that_the_store_refuses_is_found_among_many(write, index):
+    clashing = {f"a.jsonl#{n}.md": GUIDE for n in (3, 11, 12)}
+    records = "".join(json.dumps({"id": name.partition("#")[2], "text": "A giraffe."}) + "\n" for name in clashing)
+    files = {f"b/{n}.md": f"# {n}\n\nOmega {n} is here.\n" for n in range(20)}
+    done = index.ingest(write({"a.jsonl": records, **clashing, **files}))
+    assert (done.added, done.problems.keys()) == (21, clashing.keys())
+    assert index.ingest().unchanged == 24
+
+
+def test_a_store_that_takes_nothing_is_no_fault_of_a_file(write, tmp_path):
+    with Knowledge(tmp_path / "index", embedder=NoEmbedder()) as index:
+        with contextlib.closing(sqlite3.connect(tmp_path / "index" / "rows.sqlite")) as rows:
+            rows.execute("DROP TABLE files")
+        with pytest.raises(IntegrityError, match="damaged"):
+            index.ingest(write({"a.md": GUIDE, "b.md": HARVEST}))
 
 
 def _run_verb(*arguments):

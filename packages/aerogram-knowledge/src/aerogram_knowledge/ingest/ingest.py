@@ -5,8 +5,9 @@
       │                            └── here, in processes of its own, or in a cluster
       └──▶ what is gone? ──▶ forget
 
-A batch is stored wholly or not at all, and a file that could not be read is told and does not stop the others; so
-being killed at any point leaves a usable index, and the next run goes on where this one ended.
+A batch is stored wholly or not at all, and a file that could not be read, or that the store does not take, is told and
+does not stop the others; so being killed at any point leaves a usable index, and the next run goes on where this one
+ended.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -26,7 +27,7 @@ from aerogram_knowledge.ingest.preparation import READER, FileBatch, Job
 from aerogram_knowledge.roots import Roots
 from aerogram_knowledge.store import FileState, Store
 
-__all__ = ["PATIENCE", "Hands", "IngestResult", "Ingester", "Progress", "store_batch"]
+__all__ = ["PATIENCE", "Hands", "IngestResult", "Ingester", "Progress", "store_batch", "store_files"]
 
 PATIENCE: Final = 60.0
 """Seconds for which a store behind a network that says when to come back is asked again."""
@@ -122,7 +123,7 @@ class Ingester:
         if progress is not None and pending:
             progress(0, len(pending), 0.0)
         for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
-            store_batch(self.store, batch, self.patience)
+            store_files(self.store, batch, self.patience)
             done.count(batch)
             finished += batch.files
             done_bytes += batch.bytes
@@ -156,6 +157,35 @@ def store_batch(store: Store, batch: FileBatch, patience: float = PATIENCE) -> N
             time.sleep(error.retry_after)
         else:
             return
+
+
+def store_files(store: Store, batch: FileBatch, patience: float = PATIENCE) -> None:
+    """Store a batch; a file that the store does not take is set aside with its reason, as one that cannot be read."""
+    for part, error in _refused(store, batch, patience):
+        (state,) = part.states
+        is_new = state.path not in store.files()
+        reason = f"the index does not take it: {getattr(error, 'message', error)}"
+        try:
+            store_batch(store, FileBatch([replace(state, checksum="", problem=reason, note=None)]), patience)
+        except Exception:  # noqa: BLE001 - then it is not about the file
+            raise error from None
+        batch.give_up(state, reason, sum(len(one.chunks) for one in part.entries), is_new=is_new)
+
+
+def _refused(store: Store, batch: FileBatch, patience: float) -> Iterator[tuple[FileBatch, Exception]]:
+    """Store a batch, in halves where it is refused, down to the files that the store takes none of."""
+    try:
+        store_batch(store, batch, patience)
+    except Unavailable:
+        raise
+    except Exception as error:
+        if not batch.states:
+            raise
+        if len(batch.states) == 1:
+            yield batch, error
+            return
+        for half in batch.halves():
+            yield from _refused(store, half, patience)
 
 
 def _place(root: Path, label: str, file: File) -> Path:

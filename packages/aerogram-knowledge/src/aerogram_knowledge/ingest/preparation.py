@@ -75,6 +75,22 @@ class FileBatch:
         self.problems[file.path] = reason
         self.states.append(FileState(file.path, file.size, file.changed_ns, "", reason, reader=READER))
 
+    def halves(self) -> Iterator[FileBatch]:
+        """Two batches with what of half of the files is to be stored."""
+        middle = len(self.states) // 2
+        for states in (self.states[:middle], self.states[middle:]):
+            paths = {one.path for one in states}
+            entries = [one for one in self.entries if one.document.file in paths]
+            yield FileBatch(states, [], entries, {path: self.graphs[path] for path in self.graphs if path in paths})
+
+    def give_up(self, state: FileState, reason: str, chunks: int, *, is_new: bool) -> None:
+        """Remember why a file could not be stored that has been counted."""
+        self.problems[state.path] = reason
+        self.notes.pop(state.path, None)
+        self.added -= is_new
+        self.changed -= not is_new
+        self.chunks -= chunks
+
     def summary(self) -> FileBatch:
         """What is to be told about it, when it has been stored."""
         counts = (self.files, self.added, self.changed, self.unchanged, self.chunks, self.bytes)

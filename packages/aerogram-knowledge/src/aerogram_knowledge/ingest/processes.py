@@ -24,7 +24,7 @@ from typing import Any, Final
 from aerogram.digest.limits import ReadLimits
 from aerogram.errors import Unavailable
 from aerogram_knowledge.embedders import Embedder, embedder_of
-from aerogram_knowledge.ingest.ingest import store_batch
+from aerogram_knowledge.ingest.ingest import store_files
 from aerogram_knowledge.ingest.preparation import FileBatch, Job, Preparer
 from aerogram_knowledge.store import Store
 from aerogram_knowledge.store.address import open_store
@@ -85,7 +85,7 @@ def work_through(recipe: bytes, jobs: Sequence[Job]) -> list[FileBatch]:
     done = []
     for batch in preparer.batches(jobs):
         if store is not None:
-            store_batch(store, batch)
+            store_files(store, batch)
         done.append(batch if store is None else batch.summary())
     return done
 

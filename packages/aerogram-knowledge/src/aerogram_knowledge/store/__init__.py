@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from aerogram.digest.text import CanonicalText
 from aerogram_knowledge.documents.chunks import Chunk
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Ids: TypeAlias = NDArray[np.int64]
 
 __all__ = [
+    "SAME_NAME",
     "Candidates",
     "DocumentEntry",
     "FileState",
@@ -36,6 +37,9 @@ __all__ = [
     "StoredChunk",
     "with_source",
 ]
+
+SAME_NAME: Final = "another file has a document of the same name"
+"""Such as a file `a.jsonl#b` and the record `b` of `a.jsonl`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aerogram.content.jsontext import dumps, loads
-from aerogram.errors import AerogramError, IntegrityError, Unavailable
+from aerogram.errors import AerogramError, Conflict, IntegrityError, Unavailable
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity, StoredChunk, with_source
+from aerogram_knowledge.store import SAME_NAME, DocumentEntry, FileState, Graph, Identity, StoredChunk, with_source
 from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING, compare
 from aerogram_knowledge.store.sqlite import Connections
 
@@ -512,4 +512,6 @@ def _translate_error(error: sqlite3.DatabaseError) -> AerogramError:
         )
     if "unable to open" in said or "disk i/o" in said:
         return Unavailable(f"The index cannot be used at the moment: {error}")
+    if "documents.path" in said and "unique" in said:
+        return Conflict(SAME_NAME)
     return IntegrityError(f"The index is damaged: {error}", remediation=REBUILD)

@@ -26,6 +26,7 @@ from aerogram.errors import (
     Unavailable,
     ValidationFailed,
 )
+from aerogram_knowledge.store import SAME_NAME
 
 __all__ = ["NEAREST", "Pool", "driver", "meaning_of", "writable"]
 
@@ -84,6 +85,8 @@ def _permanent_error(error: Any, state: str) -> ReplyError:
         )
     if state == "42P01":
         return Conflict("The tables of the index are gone", remediation="Open the store again, and ingest or copy")
+    if error.constraint_name == "aerogram_documents_path_key":
+        return Conflict(SAME_NAME)
     return IntegrityError(f"PostgreSQL says: {error}", remediation="Run `aerogram index check`")
 
 
