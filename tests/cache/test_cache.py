@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 import time
 import uuid
 from dataclasses import replace
@@ -309,3 +310,22 @@ async def test_an_answer_of_another_realm_is_not_given(open_cache):
     realm = "one"
     assert (await cache.fetch(key, handler)).data == 1
     assert await cache.forget(key)
+
+
+def test_who_asks_in_an_event_loop_of_its_own_waits_for_nobody_in_another_one():
+    """As the requests of a test do that come from several threads: a lock of one loop wakes nobody in another."""
+    cache, key, told = Cache.in_memory(), fresh_key(), []
+
+    async def produce():
+        await asyncio.sleep(0.2)
+        return Reply.ok([1])
+
+    def ask():
+        told.append(asyncio.run(cache.fetch(key, produce)).data)
+
+    asking = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    for one in asking:
+        one.start()
+    for one in asking:
+        one.join(20)
+    assert told == [[1]] * 4

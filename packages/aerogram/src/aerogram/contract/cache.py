@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeGuard
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from aerogram.content import canonical_json, read_json
 from aerogram.content.jsontext import dumps
@@ -41,6 +41,7 @@ log = logging.getLogger("aerogram")
 
 Outcome: TypeAlias = Reply[Any] | Exception
 Produce: TypeAlias = Callable[[], Awaitable[Reply[Any]]]
+Flights: TypeAlias = "WeakValueDictionary[str, _PendingAnswer]"
 
 COLLECTION: Final = "aerogram_cache"
 MEGABYTE: Final = 1_000_000
@@ -97,7 +98,8 @@ class Cache:
         self._largest = largest
         self._clock = clock
         self._down_until = 0.0
-        self._flights: WeakValueDictionary[str, _PendingAnswer] = WeakValueDictionary()
+        # nobody who waits is woken by another event loop
+        self._flights: WeakKeyDictionary[asyncio.AbstractEventLoop, Flights] = WeakKeyDictionary()
 
     @classmethod
     def in_memory(cls, *, most_entries: int = 1_000, **options: Any) -> Self:
@@ -179,7 +181,8 @@ class Cache:
         self, key: str, held: _CachedReply | None, produce: Produce, request_id: str | None
     ) -> Reply[Any]:
         """Produce the answer, or wait for the one who does and share what came of it."""
-        flight = self._flights.setdefault(key, _PendingAnswer())
+        flights = self._flights.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        flight = flights.setdefault(key, _PendingAnswer())
         arrived = flight.landings
         async with flight.lock:
             if flight.landings == arrived:
