@@ -5,6 +5,7 @@ import functools
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import httpx
@@ -14,6 +15,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, field_validator
 from starlette.applications import Starlette
 from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from aerogram import fastapi, starlette
 from aerogram.contract import Contract
@@ -220,3 +222,32 @@ def test_a_large_answer_that_is_brought_to_size_holds_up_nobody_else(serve):
     for one in callers:
         one.join()
     assert ended == ["small", "large"]
+
+
+class Unhurried:
+    """A handler at which it takes a moment to look."""
+
+    __name__ = "unhurried"
+
+    async def __call__(self) -> dict[str, bool]:
+        return {"here": True}
+
+    def __getattr__(self, name):
+        time.sleep(0.01)
+        raise AttributeError(name)
+
+
+def test_first_requests_that_come_at_once_find_each_route_hooked_once():
+    """Each in a thread and an event loop of its own, to an application that nobody has started."""
+    app, start = FastAPI(), threading.Barrier(4)
+    app.get("/here")(Unhurried())
+    fastapi.install(app)
+    client = TestClient(app, raise_server_exceptions=False)
+
+    def ask(_):
+        start.wait()
+        return client.get("/here").json()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(4))) == [{"here": True}] * 4
+    assert client.get("/here").json() == {"here": True}

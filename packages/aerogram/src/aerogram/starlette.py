@@ -11,6 +11,7 @@ import inspect
 import json
 import logging
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -122,6 +123,10 @@ def _versions_of(contract: Contract, given: Versions | None) -> Versions:
     return given
 
 
+_BUILDING: Final = threading.Lock()
+"""Routes are hooked by one thread at a time: several may bring the first request, and applications may share routes."""
+
+
 def surround(
     app: Starlette,
     contract: Contract,
@@ -155,14 +160,15 @@ def surround(
         has_limits = contract.limits is not None
         owned = contract.owned_by(owner_of(getattr(app, "title", "")))
         service = HttpService(owned, versions, principal, Response, _refuses)
-        directory = RouteTable(entries(app.routes, versions, ""))
-        for entry in directory.entries:
-            installed.usage.expect(entry.terms.path)
-            entry.hook(has_limits)
-        installed.check_names()
-        for part in (app, *_applications_in(app.routes)):
-            part.exception_handlers.setdefault(ReplyError, _answer_declared)
-            prepare(part)
+        with _BUILDING:
+            directory = RouteTable(entries(app.routes, versions, ""))
+            for entry in directory.entries:
+                installed.usage.expect(entry.terms.path)
+                entry.hook(has_limits)
+            installed.check_names()
+            for part in (app, *_applications_in(app.routes)):
+                part.exception_handlers.setdefault(ReplyError, _answer_declared)
+                prepare(part)
         inside = build()
         if service.clean is not None:
             inside = SanitizingMiddleware(inside, service.clean, contract.forms.max_bytes)
