@@ -115,7 +115,7 @@ def _add_content(app: Starlette, address: str) -> None:
 
 def _versions_of(contract: Contract, given: Versions | None) -> Versions:
     """The versions that are given, or else the usual ones, of which the newer is the dialect of the contract."""
-    own = None if contract.dialect is None or contract.speaker.name in ("bare", "problem") else contract.speaker
+    own = contract.envelope
     if given is None:
         return Versions() if own is None else Versions(current=own)
     if own is not None and own.name not in {dialect_named(one).name for one in (given.legacy, given.current)}:

@@ -227,7 +227,7 @@ class Versions:
     @cached_property
     def legacy_is_bare(self) -> bool:
         """Whether legacy callers get what the framework makes of a value or an error."""
-        return dialect_named(self.legacy).name == "bare"
+        return dialect_named(self.legacy).is_bare
 
     @property
     def stage(self) -> Stage:

@@ -147,7 +147,7 @@ class _DocumentWriter:
         self.schemas: Document = self.components.setdefault("schemas", {})
         self.sparse = SparseSchemas(self.schemas)
         speaker = dialect_named(versions.legacy)
-        self.legacy = None if speaker.name == "bare" else self._component(speaker)
+        self.legacy = None if speaker.is_bare else self._component(speaker)
         self.current = self._component(dialect_named(versions.current))
         self.problem = self._component(dialect_named(versions.problem))
 

@@ -107,7 +107,7 @@ class HttpService:
         spoken = replace(contract, channels="text")
         legacy, current = replace(spoken, dialect=versions.legacy), replace(spoken, dialect=versions.current)
         self._sized: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
-        self._legacy_has_size = legacy.speaker.name != "bare"
+        self._legacy_has_size = not legacy.speaker.is_bare
         if not self._legacy_has_size:
             legacy = replace(legacy, budget=None, budgets={})
         self._contracts: dict[Version, Contract] = {LEGACY: legacy, CURRENT: current}
@@ -115,8 +115,7 @@ class HttpService:
         """The contract of failures that are told as problem details, whichever envelope there would be."""
         self._elsewhere: dict[tuple[int, str], Contract] = {}
         """The same contracts for callers to whom the application stands below a prefix."""
-        is_named = contract.dialect is not None and contract.speaker.name not in ("bare", "problem")
-        self.named = contract.speaker if is_named else None
+        self.named = contract.envelope
         self.is_observed = contract.observer is not None
         self.has_cache = contract.cache is not None
         self.is_idle = contract.limits is None and not self.has_cache

@@ -183,7 +183,7 @@ class Listing:
         size = self._contract.page_sizes.get(name) if "page_size" in given.names else None
         is_by_client = self._contract.chooses_by_client(name)
         has_limit = self._contract.own_limit(name) is not None or is_by_client
-        is_bare = self._contract.speaker.name == "bare"
+        is_bare = self._contract.speaker.is_bare
         may_lack = is_bare and not SHAPE_CHANGING.isdisjoint(given.names)
         is_fitted = has_limit or "max_tokens" in given.names or size is not None or may_lack
         is_lifted = is_fitted and self.form != "own" and not _is_text(outputs, is_boxed)

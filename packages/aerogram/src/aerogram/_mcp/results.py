@@ -17,7 +17,6 @@ from typing import Any, Final
 from aerogram.channels import BOX, PREFIX, Channels, meta_of, tell_facts
 from aerogram.codes import TABLE
 from aerogram.content.jsontext import dumps, loads
-from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, ReplyError
 from aerogram.normalize.policy import MODERN
@@ -58,7 +57,7 @@ def tool_result(
 
     A bare payload goes into a box where the protocol wants an object, unless it has been seen to.
     """
-    is_bare = dialect.name == BARE
+    is_bare = dialect.is_bare
     is_own = is_bare and reply.problem is None  # then the text is what the author's tool says
     is_modern = protocol_version >= MODERN  # versions are dates, and `draft` is the newest
     first: dict[str, Any] = {"type": "text", "text": channels.text}

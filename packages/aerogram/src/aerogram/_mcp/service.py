@@ -249,7 +249,7 @@ class Service:
         elif self.contract.cache is not None:
             by_client = "" if not profile.is_by_client else "client" if client is None else f"client {client.name}"
             asked["apart"] = by_client + digest_headers(caller.headers or {}, anyone=caller.principal is None)
-        if contract.speaker.name == "bare":
+        if contract.speaker.is_bare:
             asked |= {"mold": profile.mold, "payload": profile.payload, "suits": profile.suits}
             asked["opens_envelopes"] = not self.offer.is_bare  # a server without one keeps its results
             asked["home"] = self.contract.speaker
@@ -272,7 +272,7 @@ class Service:
         if not arguments.keys().isdisjoint(profile.controls.names):
             asked, own = profile.controls.split(arguments)
         # a walk goes on with the size that it began with, and a payload in a closed schema cannot say that more follows
-        can_say_more = contract.speaker.name != "bare" or not profile.payload.is_closed
+        can_say_more = not contract.speaker.is_bare or not profile.payload.is_closed
         if profile.page_size is not None and "cursor" not in asked and can_say_more:
             asked.setdefault("page_size", profile.page_size)
         if is_legacy and profile.own_schema is not None:
@@ -280,7 +280,7 @@ class Service:
             notices = (*notices, *map(_ignored_notice, ignored))
         if agreed.max_tokens is not None:
             asked["max_tokens"] = min(asked.get("max_tokens", agreed.max_tokens), agreed.max_tokens)
-        if "cursor" in profile.controls.names and contract.speaker.name != "bare":
+        if "cursor" in profile.controls.names and not contract.speaker.is_bare:
             asked["pages"] = True
         most = contract.own_limit(profile.name)
         if most is not None or "max_tokens" in asked:
@@ -376,7 +376,7 @@ class Service:
 
     def shows_errors(self, contract: Contract) -> bool:
         """Whether the words of exceptions that nobody has declared are told: as the server has it, or less."""
-        return self._shows_errors and not contract.mask_errors and contract.speaker.name == "bare"
+        return self._shows_errors and not contract.mask_errors and contract.speaker.is_bare
 
     async def _run(self, call: Call, handler: Handler, untouched: tuple[type, ...]) -> Any:
         """The handler's outcome; what it raises means what its library is known for, where payloads are bare."""
@@ -386,7 +386,7 @@ class Service:
             raised = error
         if isinstance(raised, untouched):
             raise raised
-        if call.contract.speaker.name != "bare":
+        if not call.contract.speaker.is_bare:
             raise raised.held if isinstance(raised, Masked) else raised
         shows = self.shows_errors(call.contract)
         raise explain_fault(raised, call.arguments, shows=shows, request_id=call.request_id)
@@ -461,7 +461,7 @@ class Service:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if draft.reply.problem is not None:
             draft = draft._replace(reply=_with_example(draft.reply, call, profile))
-        if call.contract.speaker.name == "bare":
+        if call.contract.speaker.is_bare:
             try:
                 if result is None:
                     return await self._send_bare(call, profile, outcome, draft, convert)
@@ -474,7 +474,7 @@ class Service:
 
     def _lists_envelope(self, call: Call, profile: Profile) -> bool:
         """Whether an envelope is listed for a tool, so that a result which it has finished gets one beside it."""
-        return bool(self.listing.spoken) and not profile.is_content and call.contract.speaker.name != "bare"
+        return bool(self.listing.spoken) and not profile.is_content and not call.contract.speaker.is_bare
 
     def _without_envelope(self, call: Call, profile: Profile) -> Call:
         """The call of a result that has no envelope, on a server whose replies have one."""
@@ -523,7 +523,7 @@ class Service:
         """The result of a reply in the making."""
         try:
             blocks, said = take_content(draft.reply, call.contract) if draft.reply.extra else (None, draft.reply)
-            if draft.media and call.contract.speaker.name != "bare":
+            if draft.media and not call.contract.speaker.is_bare:
                 said = _tell_media(said, draft.media)
             draft = draft if said is draft.reply else draft._replace(reply=said)
             done = await finish(call, draft)
@@ -602,7 +602,7 @@ class Service:
     ) -> dict[str, Any]:
         """A finished reply as the result of a tool call; `convert` is for a value that is sent whole."""
         reply, speaker = draft.reply, call.contract.speaker
-        if speaker.name != "bare":
+        if not speaker.is_bare:
             return tool_result(reply, render(call.contract, reply, draft.json), dialect=speaker, media=draft.media)
         if convert is not None and not profile.is_reply:
             own = convert(draft.value, reply.data)
@@ -763,7 +763,7 @@ def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tupl
     if not is_written_result(outcome, contract.forms):
         return None, None
     result = ToolResult.of_wire(outcome, contract.forms)
-    promises_data = contract.speaker.name == "bare" and profile.own_schema is not None and not profile.is_content
+    promises_data = contract.speaker.is_bare and profile.own_schema is not None and not profile.is_content
     if promises_data and not result.has_structured_content and not result.isError:
         return None, None
     return None, result

@@ -471,7 +471,7 @@ def _open_envelope(call: Call, value: Any) -> Reply[Any] | None:
 
 def _open_text(call: Call, text: str) -> Reply[Any] | None:
     """The reply that a text says in a dialect as JSON; most texts are known by their beginning to say none."""
-    if not text.startswith("{") or call.contract.speaker.name == "bare" or not any(f'"{one}"' in text for one in SIGNS):
+    if not text.startswith("{") or call.contract.speaker.is_bare or not any(f'"{one}"' in text for one in SIGNS):
         return None
     try:
         return _open_envelope(call, loads(text))

@@ -178,8 +178,8 @@ async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
         kinds=kinds,
         documented=documented,
         fits=partial(_fits, call),
-        names_calls=contract.speaker.name == "bare",
-        read_texts=contract.speaker.name == "bare" and contract.read_texts,
+        names_calls=contract.speaker.is_bare,
+        read_texts=contract.speaker.is_bare and contract.read_texts,
     )
 
 

@@ -34,7 +34,6 @@ from aerogram.content import DEAR_DIGITS
 from aerogram.content.jsontext import dumps, loads, part_to_json
 from aerogram.cursor import dearest as dearest_cursor
 from aerogram.dialects import dialect as dialect_named
-from aerogram.dialects.bare import NAME as BARE
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ValidationFailed
 from aerogram.normalize.plain import json_around
@@ -339,7 +338,7 @@ def meta_of(reply: Reply[Any], dialect: Dialect) -> dict[str, Any]:
         said["fidelity"] = part_to_json(reply.fidelity)
     if reply.problem is not None:
         said["problem"] = tell_facts(reply.problem)
-        if reply.data is not None and dialect.name == BARE:  # the text of a failure has no place for it
+        if reply.data is not None and dialect.is_bare:  # the text of a failure has no place for it
             said["problem"]["data"] = reply.data
     return {PREFIX + name: value for name, value in said.items()}
 

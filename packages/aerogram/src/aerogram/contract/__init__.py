@@ -93,6 +93,11 @@ class Contract:
         """The dialect that replies are encoded in."""
         return dialect_named("response-v2" if self.dialect is None else self.dialect)
 
+    @cached_property
+    def envelope(self) -> Dialect | None:
+        """The dialect that its settings name, where that has an envelope for data."""
+        return None if self.dialect is None or self.speaker.is_bare or self.speaker.name == "problem" else self.speaker
+
     def prepare(self) -> None:
         """Load the counters of the budgets, so that the first reply does not wait for them."""
         given = (self.budget, *self.budgets.values())

@@ -27,6 +27,7 @@ class BareDialect(Dialect):
     """The data of a reply and nothing else; a failure is `{"detail": …, "error": CODE}`."""
 
     name = NAME
+    is_bare = True
     body: ClassVar[type[BaseModel]] = Payload
     members: ClassVar[frozenset[str]] = frozenset()
     slim: ClassVar[Mapping[str, Any]] = {}

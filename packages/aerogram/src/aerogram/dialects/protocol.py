@@ -65,6 +65,8 @@ class Dialect(ABC):
     """One contract: pure functions between a Reply and its JSON body."""
 
     name: ClassVar[str]
+    is_bare: ClassVar[bool] = False
+    """Whether a body is the payload alone, and no envelope."""
     media_type: ClassVar[str] = "application/json"
     body: ClassVar[type[BaseModel]]
     slim: ClassVar[Mapping[str, Any]]

@@ -375,7 +375,7 @@ class _Replies(Transform):
             value = own_value(outcome)
             if type(value) is tuple:
                 value = self._part(value, tool)
-            is_bare = CURRENT.get().contract.speaker.name == "bare"
+            is_bare = CURRENT.get().contract.speaker.is_bare
             if value is not NOTHING or is_bare or not self._says_more(outcome):
                 return outcome if value is NOTHING else value
             finished.append(outcome)
@@ -397,7 +397,7 @@ class _Replies(Transform):
     def _part(self, value: Any, tool: Tool) -> Any:
         """A pair as a reply that has both halves, unless FastMCP or an annotation has the say about it."""
         contract = CURRENT.get().contract
-        is_theirs = contract.speaker.name == "bare" and not self._normalizes
+        is_theirs = contract.speaker.is_bare and not self._normalizes
         if is_theirs or is_rows_of_any_length(tool.return_type):
             return value
         return split_pair(value, contract)
@@ -818,7 +818,7 @@ def _around() -> OuterContract:
     if call is None:
         return OuterContract()
     contract = call.contract
-    speaker = None if contract.speaker.name == "bare" else contract.speaker
+    speaker = None if contract.speaker.is_bare else contract.speaker
     return OuterContract(speaker, contract.observer is not None, contract.limits is not None)
 
 

@@ -248,7 +248,7 @@ class Tools:
         if not is_written_result(known, self.contract.forms):
             return result  # of a kind that nobody here knows: data like any other
         made = ToolResult.of_wire(known, self.contract.forms)
-        if made.isError or self.contract.speaker.name == "bare":
+        if made.isError or self.contract.speaker.is_bare:
             return made
         told = tell_result(Call(self.contract, operation=profile.name), known, is_boxed=profile.is_boxed)
         return sdk_blocks(known["content"]) if told is None else told.draft.reply

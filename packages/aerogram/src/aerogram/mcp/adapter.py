@@ -262,7 +262,7 @@ class _Tools(ToolManager):
     def _split_pair(self, value: Any) -> Any:
         """A pair as a reply that has both halves, unless the SDK has the say about it."""
         contract = CURRENT.get().contract
-        if contract.speaker.name == "bare" and not self._normalizes:
+        if contract.speaker.is_bare and not self._normalizes:
             return value
         return split_pair(value, contract)
 

@@ -69,7 +69,7 @@ def read_strictly(
     """The reply in an answer, read strictly in its dialect, and what is wrong with it."""
     try:
         speaker = seen.speaker(wanted)
-        if speaker.name == "bare":
+        if speaker.is_bare:
             reply = (
                 read(result, dialect=None if seen.failed else "bare") if seen.protocol != "body" else Reply(seen.body)
             )

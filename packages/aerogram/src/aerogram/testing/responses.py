@@ -93,7 +93,7 @@ class ResponseCheck:
         return versions.current if self.version == CURRENT else versions.legacy
 
     def _read(self) -> Reply[Any]:
-        is_foreign = not self.is_ours or (self.version == LEGACY and dialect_named(self._dialect).name == "bare")
+        is_foreign = not self.is_ours or (self.version == LEGACY and dialect_named(self._dialect).is_bare)
         if self.response.status_code and not is_foreign:
             reply, self.found = read_strictly(self.response, observe(self.response), self._dialect)
             if reply is not None:

@@ -91,7 +91,7 @@ class ResultCheck:
         needed = {"the error code": reply.problem.code} if reply.problem else {}
         if reply.problem and self.seen.body is not None and self.dialect is not None:
             needed = {"the error code": dialect_named(self.dialect).code_of(reply.problem)}
-        is_bare = self.dialect is not None and dialect_named(self.dialect).name == "bare"
+        is_bare = self.dialect is not None and dialect_named(self.dialect).is_bare
         if reply.page is not None and reply.page.cursor and not is_bare:
             needed["the cursor"] = reply.page.cursor
         for action in () if is_bare else reply.actions:
