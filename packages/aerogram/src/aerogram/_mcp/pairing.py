@@ -127,15 +127,13 @@ def _weigh(result: Mapping[str, Any], call: Call, *, is_beside: bool = False) ->
     budget = call.budget
     if budget is None:
         return 0
-    scale, structured = Scale(budget.counter), result.get("structuredContent")
-    counted: str = "both" if budget.is_of_wire else call.sizer(budget).counted  # as for a reply that is made here
+    sizer, structured = call.sizer(budget), result.get("structuredContent")  # as for a reply that is made here
     frame = frame_bytes(call.stamp, result.get("_meta") or {}) if budget.is_of_wire else 0
-    text = scale.weigh(result["content"])
-    is_too_large = text > budget.room and counted != "structured"  # by its text alone
-    if structured is None or counted == "text" or (is_beside and counted != "both") or is_too_large:
+    text = Scale(budget.counter).weigh(result["content"])
+    is_too_large = text > budget.room and sizer.counted != "structured"  # by its text alone
+    if structured is None or sizer.counted == "text" or (is_beside and sizer.counted != "both") or is_too_large:
         return frame + text
-    body = budget.counter.count(dumps(structured).decode())
-    return frame + {"both": text + body, "structured": body}.get(counted, max(text, body))
+    return frame + sizer.join(text, budget.counter.count(dumps(structured).decode()))
 
 
 async def fit_failure(result: dict[str, Any], call: Call) -> dict[str, Any]:

@@ -480,6 +480,10 @@ class Sizer:
     stamp: int | None = None
     """How many bytes a server itself adds to `_meta`; None where nothing is sent there."""
 
+    def __post_init__(self) -> None:
+        if counts_wire(self.counter):  # over which both channels go, whichever of them is read
+            object.__setattr__(self, "counted", "both")
+
     def dearest(self, reply: Reply[Any], /) -> int:
         """The size that the reply would have with an unlucky request id, a long duration and an unlucky cursor.
 
@@ -514,15 +518,20 @@ class Sizer:
         if self.counted == "text" or channels.structured is None:
             return text
         body = dumps(channels.structured).decode()
-        structured = text if body == channels.text else self.counter.count(body)  # mostly one mirrors the other
+        return self.join(
+            text, text if body == channels.text else self.counter.count(body)
+        )  # mostly one mirrors the other
+
+    def join(self, text: int, structured: int) -> int:
+        """What the two channels are together, as they are counted."""
         if self.counted == "both":
             return text + structured
-        return structured if self.counted == "structured" else max(text, structured)
+        return {"text": text, "structured": structured}.get(self.counted, max(text, structured))
 
     def price(self, text: str) -> float:
         """What a piece of JSON text adds to a reply."""
         weight = 1.0 if self.payload is None else self.payload.weight
-        if self.counted != "both" and not counts_wire(self.counter):
+        if self.counted != "both":
             return self.counter.count(text) * weight if weight != 1 else self.counter.count(text)
         if self.payload is not None:
             return self.counter.count(text) * weight * _SHARES["mirror" if self.payload.has_schema else "text"]
