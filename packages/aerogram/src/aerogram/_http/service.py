@@ -198,14 +198,11 @@ class HttpService:
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             who = new_request_id()  # nobody, so that nobody is given what belongs to whoever it is
             outcome, has_failed = outcome if has_failed else error, True
-        asked = _NO_CONTROLS if has_failed else self._controls_of(exchange)
-        if isinstance(outcome, ResumablePage) and not has_failed:
-            asked = _NO_CONTROLS if outcome.is_archived else asked  # its handler has used them
-            asked = asked if outcome.max_tokens is None else {**asked, "max_tokens": outcome.max_tokens}
         sized = self._sized if _says_loss(outcome, exchange) else self._contracts
         spoken = self._problems if has_failed and exchange.tells_problems else sized[exchange.version]
         contract = self._contract_for(spoken, exchange)
-        call = self._call_of(contract, who, exchange, known, self._with_levers(contract, exchange, asked))
+        shaping = _NO_CONTROLS if has_failed else self._shaping(contract, outcome, exchange)
+        call = self._call_of(contract, who, exchange, known, shaping)
         done = await finish(call, await normalize(call, outcome))
         page = done.reply.page
         if page is not None and done.rows is not None and not page.has_more and not call.is_paged:
@@ -253,13 +250,16 @@ class HttpService:
             asked.setdefault("page_size", size)
         return asked
 
-    def _with_levers(self, contract: Contract, exchange: Exchange, shaping: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _shaping(self, contract: Contract, outcome: Any, exchange: Exchange) -> Mapping[str, Any]:
         """How a reply is to be shaped, and where that may fail, what its caller can change about it."""
-        terms = exchange.terms
+        asked, terms = self._controls_of(exchange), exchange.terms
+        if isinstance(outcome, ResumablePage):
+            asked = _NO_CONTROLS if outcome.is_archived else asked  # its handler has used them
+            asked = asked if outcome.max_tokens is None else {**asked, "max_tokens": outcome.max_tokens}
         most = None if terms is None else contract.own_limit(terms.operation)
-        if terms is None or (most is None and "max_tokens" not in shaping):
-            return shaping
-        return {**shaping, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
+        if terms is None or (most is None and "max_tokens" not in asked):
+            return asked
+        return {**asked, "levers": Levers.of(terms.parameters, dict(exchange.query), most)}
 
     def _call(self, contract: Contract, exchange: Exchange) -> Call:
         return self._call_of(contract, self._principal(exchange.handler_scope), exchange, exchange.describe_call())
