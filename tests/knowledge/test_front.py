@@ -82,6 +82,46 @@ def test_front_matter_is_seen_after_a_mark_after_blank_lines_and_with_other_line
     assert found.source.text.startswith("# Ferry contract")
 
 
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\nlicense: Secret\n...\n",
+        "---\n# about\nlicense: Secret\n...\n",
+        "---\ntitle: x\n\nlicense: Secret\n...\n",
+        "---\ntitle: x\nabstract: |\n  Berths\n\n  and crowns ...\nlicense: Secret\n...  \n",
+        "---\n? license\n: Secret\n---\n",
+        "---\ntitle: x\n? dc.rights\n: Secret\n---\n",
+        '+++\ndc.rights = "Secret"\n+++\n',
+        '+++\n[dcterms]\nlicense = "Secret"\n+++\n',
+        "---\ndc:\n  rights: Secret\n---\n",
+    ],
+    ids=ascii,
+)
+def test_a_licence_is_seen_however_its_front_matter_spells_it(front):
+    found = document(front + BODY)
+    assert (found.license, found.notes) == ("Secret", ())
+    assert found.source.text.startswith("# Ferry contract")
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        f"---\n? license\n: Secret\n{OOPS}\n---\n",
+        f"---\n# about\nlicense: Secret\n{OOPS}\n...\n",
+        '+++\ndc . rights = "Secret"\nbroken =\n+++\n',
+    ],
+    ids=ascii,
+)
+def test_the_same_counts_where_the_rest_cannot_be_read(front):
+    found = document(front + BODY)
+    assert (found.license, len(found.notes)) == ("Secret", 1)
+
+
+def test_dots_between_words_end_no_front_matter():
+    for begin in ("---\nA line *of* prose.\n...\n", "+++\ntitle = 'x'\n...\n", "...\ntitle: x\n...\n"):
+        assert document(begin + BODY).source.text == (begin + BODY).strip()
+
+
 def test_an_html_page_with_front_matter_is_under_its_licence():
     found = document(
         "---\nlicense: Secret\n---\n<html><body><h1>Berths</h1><p>Nine crowns.</p></body></html>", "a.html"
@@ -106,6 +146,21 @@ SECRET = "<meta name=license content=Secret>"
 )
 def test_what_is_no_element_of_a_page_hides_no_licence(before):
     assert document(f"<html><head>{before}{SECRET}</head><body>{BODY}</body></html>", "a.html").license == "Secret"
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        "<meta name=author property='dcterms:license' content=Secret>",
+        "<meta property='og:title dcterms:license' content=Secret>",
+        "<meta name=license content=Secret content=MIT>",
+        "<meta name=license name=author content=Secret>",
+        "<link rel='canonical license' href=Secret>",
+        "<link property='dcterms:license' href=Secret>",
+    ],
+)
+def test_an_element_says_all_that_it_says_and_the_first_of_two_attributes_counts(element):
+    assert document(f"<html><head>{element}</head><body>{BODY}</body></html>", "a.html").license == "Secret"
 
 
 def test_other_attributes_of_the_element_hide_no_licence():

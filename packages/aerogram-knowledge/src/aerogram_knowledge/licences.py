@@ -40,10 +40,14 @@ _REWRITTEN: Final = tuple(
     for pattern, written in (
         (r">=\s*v?(\d+(?:\.\d+)*)", rf"\1 {_LATER} "),
         (r"(?<=[\w.])\+", f" {_LATER} "),
-        (r"\b(?:or|and)[\W_]+(?:any[\W_]+)?(?:later|newer|higher|above)(?:[\W_]+versions?)?\b", f" {_LATER} "),
-        (r"\baffero[\W_]+general[\W_]+public\b", " agpl "),
-        (r"\b(?:lesser|library)[\W_]+general[\W_]+public\b", " lgpl "),
-        (r"\bgeneral[\W_]+public\b", " gpl "),
+        (
+            r"\b(?:or|and)[\W_]+(?:at[\W_]+your[\W_]+option[\W_]+)?(?:any[\W_]+)?(?:later|newer|higher|above)\b",
+            f" {_LATER} ",
+        ),
+        (r"(?<=\d)[\W_]+(?:or|and|to|through)[\W_]+(?:v(?:ersion)?[\W_]*)?(?=\d)", " "),
+        (r"\baffero[\W_]+(?:general[\W_]+public|gpl)\b", " agpl "),
+        (r"\b(?:lesser|library)[\W_]+(?:general[\W_]+public|gpl)\b", " lgpl "),
+        (r"\b(?:general|gnu)[\W_]+public\b", " gpl "),
         (r"\bmozilla[\W_]+public\b", " mpl "),
         (r"\beclipse[\W_]+public\b", " epl "),
         (r"\beuropean[\W_]+union[\W_]+public\b", " eupl "),
@@ -52,6 +56,8 @@ _REWRITTEN: Final = tuple(
         (r"\bapache[\W_]+software\b", " apache "),
         (r"\bcreative[\W_]*commons(?:[\W_]+org[\W_]+(?:licen[sc]es|publicdomain))?\b", " cc "),
         (r"\bcc[\W_]*(?:0|zero)(?!\.\d)\b", " cczero "),
+        (r"\bcc[\W_]+attribution\b", " cc by "),
+        (r"\battribution\b(?=[\W_]*(?:non|no[\W_]*d|share|v?\d|international|unported|$))", " cc by "),
         (r"\battribution\b", " by "),
         (r"\bnon[\W_]*commercial\b", " nc "),
         (r"\bno[\W_]*deriv(?:ative)?s?(?:[\W_]+works)?\b", " nd "),
@@ -72,15 +78,15 @@ _PLAIN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A version, or with `is_open` that and every later one."""
+    """One of some versions, or with `is_open` one of them and every later one."""
 
-    number: tuple[int, ...]
+    numbers: tuple[tuple[int, ...], ...]
     is_open: bool = False
 
     def meets(self, other: _Version) -> bool:
         """Whether some version is meant by both."""
-        low, high = sorted((self, other), key=lambda one: one.number)
-        return low.is_open or low.number == high.number
+        low, high = sorted((self, other), key=lambda one: min(one.numbers))
+        return (low.is_open and min(low.numbers) <= max(high.numbers)) or not set(low.numbers).isdisjoint(high.numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +124,12 @@ def _parts(text: str) -> list[str | _Version]:
     for token in _TOKENS.findall(folded):
         if token == _LATER:
             if found and isinstance(found[-1], _Version):
-                found[-1] = _Version(found[-1].number, is_open=True)
+                found[-1] = replace(found[-1], is_open=True)
         elif token[0].isdigit():
             if found and isinstance(found[-1], str) and len(found[-1]) > 1:
                 found[-1] = found[-1].removesuffix("v")  # gplv3
-            found.append(_Version(_number(token)))
+            earlier = found.pop().numbers if found and isinstance(found[-1], _Version) else ()
+            found.append(_Version((*earlier, _number(token))))
         elif token not in _PLAIN:
             found.append(token)
     return found

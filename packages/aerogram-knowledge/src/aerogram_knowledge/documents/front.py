@@ -11,11 +11,11 @@ import datetime as dt
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from aerogram.digest.sources.html import head_elements, unescape
+from aerogram.digest.sources.html import HeadElement, head_elements, unescape
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
 from aerogram.normalize.forms import encode_text
@@ -150,7 +150,15 @@ def in_lower_case(*said: Mapping[Any, Any]) -> dict[str, Any]:
 
 def stated_licenses(said: Mapping[str, Any]) -> dict[str, Any]:
     """All that is said of a licence, under whichever of its names."""
-    return {name: value for name, value in said.items() if value and _names_license(name)}
+    return {name: value for name, value in _with_dublin_core(said) if value and _names_license(name)}
+
+
+def _with_dublin_core(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is said, and what is said in a table of Dublin Core: in TOML, `dc.rights` is a member of `dc`."""
+    for name, value in said.items():
+        yield name, value
+        if isinstance(value, Mapping) and _DUBLIN_CORE.fullmatch(f"{name}.".lower().replace("_", "-")):
+            yield from ((f"{name}.{inner}", held) for inner, held in value.items())
 
 
 def _names_license(name: str) -> bool:
@@ -163,14 +171,7 @@ def front_of_html(markup: str) -> dict[str, Any]:
     found: dict[str, dict[str, str]] = {"link": {}, "meta": {}, "title": {}}
     stated: dict[str, str] = {}
     for element in head_elements(markup):
-        attributes = _attributes(element.attributes)
-        written = (attributes.get("name") or attributes.get("property") or "").lower()
-        name, value = {
-            "title": ("title", _one_line(unescape(element.text[:500]))),
-            "link": (_linked(attributes.get("rel", "")), attributes.get("href")),
-            "meta": (_HTML_NAMES.get(written) or _kind_of_license(written), attributes.get("content")),
-        }[element.name]
-        if name and value:
+        for name, value in _members_of(element):
             found[element.name].setdefault(name, value)
             if name == "license" and element.name == "meta":
                 stated[value.strip().lower()] = value
@@ -182,9 +183,20 @@ def front_of_html(markup: str) -> dict[str, Any]:
     return said
 
 
-def _linked(relations: str) -> str | None:
-    """What the target of a link is to its page: it may be several things."""
-    return next((_LINKED[one] for one in relations.lower().split() if one in _LINKED), None)
+def _members_of(element: HeadElement) -> Iterator[tuple[str, str]]:
+    """What an element says of its page, by the names of front matter; one element may say several things."""
+    attributes = _attributes(element.attributes)
+    named = attributes.get("property", "").lower().split()
+    if element.name == "title":
+        value, found = _one_line(unescape(element.text[:500])), ["title"]
+    elif element.name == "link":
+        value, relations = attributes.get("href"), attributes.get("rel", "").lower().split()
+        found = [_LINKED.get(one) for one in relations] + [_kind_of_license(one) for one in named]
+    else:
+        value, named = attributes.get("content"), [attributes.get("name", "").lower(), *named]
+        found = [_HTML_NAMES.get(one) or _kind_of_license(one) for one in named]
+    if value:
+        yield from ((name, value) for name in found if name)
 
 
 def _kind_of_license(name: str) -> str | None:
@@ -230,7 +242,7 @@ def _check_length(block: str) -> None:
 
 def _unreadable(block: str, rest: str, reason: str) -> FrontMatter:
     """A document without what it says of itself, apart from the licence that one line of it names."""
-    stated = {one[1].partition(" #")[0].strip().rstrip(",}") for one in STATED.finditer(block)}
+    stated = {one["value"].partition(" #")[0].strip().rstrip(",}") for one in STATED.finditer(block)}
     plain = [found[2] for one in stated if (found := _PLAIN.fullmatch(_close_quote(one)))]
     known = plain[0] if len(plain) == 1 == len(stated) else UNKNOWN_LICENSE
     told = "its licence is unknown" if known == UNKNOWN_LICENSE else f"its licence is taken to be {known}"
@@ -250,7 +262,8 @@ def _parse_date(text: str) -> str | None:
 
 
 def _attributes(inside: str) -> dict[str, str]:
-    return {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(inside)}
+    found = reversed(_ATTRIBUTE.findall(inside))  # of two that are called alike, HTML takes the first
+    return {name.lower(): unescape(a or b or c) for name, a, b, c in found}
 
 
 def _toml(text: str) -> Any:

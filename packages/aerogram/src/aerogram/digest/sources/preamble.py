@@ -1,7 +1,8 @@
 """Preambles: what a document says about itself before it begins; no part of its canonical text.
 
-YAML between two lines of `---`, or TOML between two lines of `+++`. A block is told from a text between two rules by
-its look alone, so that a document has one text whatever is installed to read the block with.
+YAML between two lines of `---`, of which the second may be `...`, or TOML between two lines of `+++`. A block is told
+from a text between two rules by its look alone, so that a document has one text whatever is installed to read the block
+with.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ __all__ = ["LICENSES", "STATED", "Preamble", "split_preamble"]
 LICENSES: Final = ("license", "licence", "licenses", "licences", "spdx-license-identifier", "rights")
 """Names under which a document states its licence."""
 STATED: Final = re.compile(
-    rf"""^[ \t{{-]*["']?(?:dc(?:terms)?[.:])?(?:{"|".join(LICENSES)})["']?[ \t]*[:=][ \t]*(.*)$""",
+    rf"""^[ \t{{-]*(?P<apart>\?[ \t]+)?["']?(?:dc(?:terms)?[ \t]*[.:][ \t]*)?(?:{"|".join(LICENSES)})["']?[ \t]*"""
+    r"""(?(apart)\n?[ \t]*)[:=][ \t]*(?P<value>.*)$""",
     re.MULTILINE | re.IGNORECASE,
 )
 """A line that names a licence."""
 _OPENS: Final = re.compile(r"\ufeff?\s*+(?:---|\+\+\+)")
 _FENCED: Final = re.compile(
-    r"\ufeff?(?:\s*\n)?(?P<mark>---|\+\+\+)[ \t]*\n(?P<block>.*?)(?:^(?P=mark)[ \t]*(?:\n|\Z)|(?P<open>\Z))",
+    r"\ufeff?(?:\s*\n)?(?P<mark>(?P<yaml>---)|\+\+\+)[ \t]*\n(?P<block>.*?)"
+    r"(?:^(?:(?P=mark)|(?(yaml)\.\.\.|(?!)))[ \t]*(?:\n|\Z)|(?P<open>\Z))",
     re.DOTALL | re.MULTILINE,
 )
 _PAIRS: Final = re.compile(
@@ -28,7 +31,7 @@ _PAIRS: Final = re.compile(
 )
 _COMMENTS: Final = r"\s*+(?:\#[^\n]*\n\s*+)*+"
 _BEGINS: Final = {
-    "---": re.compile(_COMMENTS + r"""(?:\{\s*)?["']?[\w.-]*["']?[ \t]*:(?=\s)"""),
+    "---": re.compile(_COMMENTS + r"""(?:\?[ \t]+\S|(?:\{\s*)?["']?[\w.-]*["']?[ \t]*:(?=\s))"""),
     "+++": re.compile(_COMMENTS + r"""(?:["']?[\w.-]+["']?[ \t]*=|\[[^\n]*\])"""),
 }
 """How the first name of a block looks."""
