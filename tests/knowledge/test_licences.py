@@ -123,7 +123,7 @@ SAME = {
         "https://www.gnu.org/licenses/gpl-3.0.html", "GPL 2 or (at your option) any later version", "GPL 2 or 3",
         "GNU General Public License version 2 or, at your option, any later version", "GPL 2.0 - 3.0",
         "GPL version 2 of the License, or (at your option) any later version", "GNU Public License v3", "GPL 2 and v3",
-        "GPL 1 or 2 or later", "GPL-2.0, GPL-3.0", "GPL-2.0 or any later versions",
+        "GPL 1 or 2 or later", "GPL-2.0, GPL-3.0", "GPL-2.0 or any later versions", "GPL-2.0+ 2.1",
     ),
     "AGPL-3.0": ("GNU Affero GPL v3", "Affero GPL", "GNU Affero General Public License"),
     "LGPL-2.1": ("GNU Lesser GPL", "GNU Library GPL 2.1", "Lesser General Public License 2 or 2.1"),

@@ -128,8 +128,10 @@ def _parts(text: str) -> list[str | _Version]:
         elif token[0].isdigit():
             if found and isinstance(found[-1], str) and len(found[-1]) > 1:
                 found[-1] = found[-1].removesuffix("v")  # gplv3
-            earlier = found.pop().numbers if found and isinstance(found[-1], _Version) else ()
-            found.append(_Version((*earlier, _number(token))))
+            if found and isinstance(found[-1], _Version):
+                found[-1] = replace(found[-1], numbers=(*found[-1].numbers, _number(token)))
+            else:
+                found.append(_Version((_number(token),)))
         elif token not in _PLAIN:
             found.append(token)
     return found

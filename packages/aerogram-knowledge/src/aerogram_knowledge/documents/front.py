@@ -187,11 +187,13 @@ def _members_of(element: HeadElement) -> Iterator[tuple[str, str]]:
     """What an element says of its page, by the names of front matter; one element may say several things."""
     attributes = _attributes(element.attributes)
     named = attributes.get("property", "").lower().split()
+    value: str | None
+    found: list[str | None]
     if element.name == "title":
         value, found = _one_line(unescape(element.text[:500])), ["title"]
     elif element.name == "link":
         value, relations = attributes.get("href"), attributes.get("rel", "").lower().split()
-        found = [_LINKED.get(one) for one in relations] + [_kind_of_license(one) for one in named]
+        found = [*map(_LINKED.get, relations), *map(_kind_of_license, named)]
     else:
         value, named = attributes.get("content"), [attributes.get("name", "").lower(), *named]
         found = [_HTML_NAMES.get(one) or _kind_of_license(one) for one in named]
