@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-__all__ = ["example_call", "has_example", "wrong_arguments"]
+from aerogram._mcp.faults import find_named
+from aerogram._mcp.listing import Profile
+from aerogram.reply import Problem, Reply
+
+__all__ = ["show_call", "with_example"]
 
 DEEPEST: Final = 4
 LONGEST: Final = 400
@@ -28,7 +33,36 @@ _FORMATS: Final = {
 }
 
 
-def example_call(name: str, schema: Mapping[str, Any], given: Mapping[str, Any], wrong: Collection[str]) -> str | None:
+def with_example(reply: Reply[Any], profile: Profile, arguments: Mapping[str, Any]) -> Reply[Any]:
+    """A failure for wrong arguments, with a call that would be right."""
+    problem = reply.problem
+    details = (problem.details or {}) if problem is not None else {}
+    if problem is None or problem.kind != "validation" or "pointer" not in details:
+        return reply
+    faults = details.get("errors") or [details]
+    wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
+    return reply.replace(problem=_show(problem, profile, arguments, wrong))
+
+
+def show_call(problem: Problem, profile: Profile, arguments: Mapping[str, Any]) -> Problem:
+    """A failure in words about wrong arguments, with a call that would be right."""
+    wrong = _wrong_arguments(profile.inputs, arguments)
+    named = find_named(problem.message, arguments)
+    if not wrong and named is not None and _has_example(profile.inputs, named):
+        wrong = {named}
+    return _show(problem, profile, arguments, wrong)
+
+
+def _show(problem: Problem, profile: Profile, arguments: Mapping[str, Any], wrong: Collection[str]) -> Problem:
+    """A problem whose remedy has a call in it that would be right."""
+    made = _example_call(profile.name, profile.inputs, arguments, wrong) if any(wrong) else None
+    if made is None:
+        return problem
+    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {made}"
+    return replace(problem, remediation=advice.removeprefix(". "))
+
+
+def _example_call(name: str, schema: Mapping[str, Any], given: Mapping[str, Any], wrong: Collection[str]) -> str | None:
     """A call with all that a tool requires; what was given and is not wrong stays. None where none can be made up."""
     known = schema.get("properties", {})
     needed = [one for one in known if one in schema.get("required", ()) or (one in given and one in wrong)]
@@ -42,7 +76,7 @@ def example_call(name: str, schema: Mapping[str, Any], given: Mapping[str, Any],
     return call if len(call) <= LONGEST else None
 
 
-def has_example(schema: Mapping[str, Any], name: str) -> bool:
+def _has_example(schema: Mapping[str, Any], name: str) -> bool:
     """Whether a schema says itself what an argument may be."""
     known = schema.get("properties")
     part = known.get(name) if isinstance(known, Mapping) else None
@@ -56,7 +90,7 @@ def _told(part: Mapping[str, Any]) -> str | None:
     return found["value"] if found is not None and len(found["value"]) <= most else None
 
 
-def wrong_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
+def _wrong_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
     """The arguments that are missing, or are not what a schema says."""
     from jsonschema import Draft202012Validator, SchemaError  # what the SDK brings along
 

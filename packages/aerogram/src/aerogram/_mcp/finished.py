@@ -4,7 +4,7 @@
     several texts                 their items, where each holds one; else blocks
     structured content            the data; a text that says the same is written anew, another one goes beside it
 
-What fits is sent as it was made, and does not come here.
+What fits is sent as it was made; whether it does is found out here, and which failure it tells of that is not marked.
 """
 
 from __future__ import annotations
@@ -12,20 +12,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from aerogram._mcp.faults import problem_in
+from aerogram._mcp.listing import Profile
 from aerogram._mcp.pairing import beside, is_within
+from aerogram._mcp.soft_errors import LONGEST, soft_problem
 from aerogram.answer import Call, ReplyDraft
 from aerogram.channels import BOX, Payload
 from aerogram.content.datatext import BETWEEN, DataText, read_data
 from aerogram.content.jsontext import dumps
-from aerogram.normalize.result import ToolResult
-from aerogram.reply import Reply
+from aerogram.contract import Contract
+from aerogram.dialects import try_read
+from aerogram.normalize.result import PROBLEM, ToolResult
+from aerogram.normalize.tool import is_finished, is_written_result
+from aerogram.reply import Problem, Reply, ResumablePage
 from aerogram.shape.mold import ANYTHING
 from aerogram.shape.pages import rows_of
 from aerogram.tokens import LONGEST_TOKEN, Budget, best_counter
 
-__all__ = ["Told", "fits_as_made", "in_blocks", "tell_result", "tell_text"]
+__all__ = [
+    "Told",
+    "fits_as_made",
+    "fits_as_spelled",
+    "in_blocks",
+    "read_finished",
+    "soft_problem_in",
+    "tell_result",
+    "tell_text",
+    "texts_of",
+    "unsaid_problem_in",
+]
 
 
 SAMPLE = 20
@@ -39,6 +56,35 @@ class Told(NamedTuple):
     draft: ReplyDraft
 
 
+_PLAIN: Final = frozenset((list, str, int, float, bool, type(None)))
+
+
+def _is_data(outcome: Any) -> bool:
+    """Whether an outcome is certain to be no result that a handler has finished itself."""
+    kind = type(outcome)
+    if kind is dict:
+        return "content" not in outcome
+    return kind in _PLAIN or isinstance(outcome, (BaseException, Reply, ResumablePage))
+
+
+def read_finished(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:
+    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not.
+
+    A dictionary without the structured content that the tool's own schema promises is the object that it promises.
+    """
+    if _is_data(outcome):
+        return None, None
+    if is_finished(outcome):
+        return outcome, ToolResult.of(outcome)
+    if not is_written_result(outcome, contract.forms):
+        return None, None
+    result = ToolResult.of_wire(outcome, contract.forms)
+    promises_data = contract.speaker.is_bare and profile.own_schema is not None and not profile.is_content
+    if promises_data and not result.has_structured_content and not result.isError:
+        return None, None
+    return None, result
+
+
 def fits_as_made(call: Call, result: ToolResult) -> bool:
     """Whether a finished result can be sent as it is: nobody has asked for a part of it, and it fits."""
     budget = call.budget
@@ -47,6 +93,18 @@ def fits_as_made(call: Call, result: ToolResult) -> bool:
     if result.size > budget.room * LONGEST_TOKEN * 2:  # in either channel
         return False
     return is_within(result.to_wire(), call)
+
+
+def fits_as_spelled(own: dict[str, Any], data: Any, call: Call) -> bool:
+    """Whether data fits as its framework spells it: it was measured as we write it, and that has no lines."""
+    budget = call.budget
+    if budget is None or (isinstance(data, str) and not budget.is_of_wire):
+        return True
+    content = own["content"] if isinstance(own["content"], list) else ()  # of a server that nobody can change, anything
+    texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in content]
+    blocks = [{"type": "text", "text": text} for text in texts if isinstance(text, str)]
+    is_compact = not budget.is_of_wire and not any("\n" in block["text"] for block in blocks)
+    return is_compact or is_within({**own, "content": blocks}, call)
 
 
 def is_shaped(call: Call) -> bool:
@@ -164,3 +222,27 @@ def in_blocks(result: dict[str, Any], made: Sequence[Mapping[str, Any]]) -> dict
     if is_known:
         blocks = [{**block, **own} for block, own in zip(blocks, besides, strict=False)]
     return {**result, "content": [*blocks, *others]}
+
+
+def soft_problem_in(result: ToolResult) -> Problem | None:
+    """The problem that a finished result tells of that is no failure."""
+    if result.isError or result.size > LONGEST * 4:
+        return None
+    return soft_problem(result.data()) or soft_problem(texts_of(result.to_wire()["content"]))
+
+
+def unsaid_problem_in(result: ToolResult, arguments: Mapping[str, Any]) -> Problem | None:
+    """What a failure means that has no code, by what it says; None where it has one, or is no failure."""
+    if not result.isError:
+        return None
+    wire = result.to_wire()
+    if PROBLEM in (wire.get("_meta") or {}) or try_read(wire.get("structuredContent")) is not None:
+        return None
+    told = "\n".join(block["text"] for block in wire["content"] if isinstance(block.get("text"), str))
+    return problem_in(told, arguments)
+
+
+def texts_of(content: Sequence[Mapping[str, Any]]) -> Any:
+    """The words of some content, for those who see nothing else of it."""
+    texts = [block["text"] for block in content if block["type"] == "text"]
+    return texts[0] if len(texts) == 1 else texts or None

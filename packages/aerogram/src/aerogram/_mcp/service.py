@@ -24,14 +24,24 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
-from aerogram._mcp.example import example_call, has_example, wrong_arguments
-from aerogram._mcp.faults import Masked, explain_fault, find_named, problem_in
-from aerogram._mcp.finished import fits_as_made, in_blocks, tell_result, tell_text
+from aerogram._mcp.example import show_call, with_example
+from aerogram._mcp.faults import Masked, explain_fault
+from aerogram._mcp.finished import (
+    fits_as_made,
+    fits_as_spelled,
+    in_blocks,
+    read_finished,
+    soft_problem_in,
+    tell_result,
+    tell_text,
+    texts_of,
+    unsaid_problem_in,
+)
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
-from aerogram._mcp.pairing import fit_content, fit_failure, is_within, join_content, take_content
+from aerogram._mcp.pairing import fit_content, fit_failure, join_content, take_content
 from aerogram._mcp.results import PREFIX, measure_stamp, problem_told, tool_result
-from aerogram._mcp.soft_errors import LONGEST, note_soft_error, soft_problem
+from aerogram._mcp.soft_errors import note_soft_error, soft_problem
 from aerogram.answer import (
     CURRENT,
     UNOBSERVED,
@@ -58,8 +68,8 @@ from aerogram.contract.flags import RESPONSE_CONTRACT_V2, VARIABLE, Flags
 from aerogram.dialects import try_read
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError
-from aerogram.normalize.result import PROBLEM, ToolResult
-from aerogram.normalize.tool import is_finished, is_written_result, normalize_tool_result
+from aerogram.normalize.result import ToolResult
+from aerogram.normalize.tool import normalize_tool_result
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
@@ -453,14 +463,12 @@ class Service:
         `convert` is the framework's own conversion of a value, or None when it does not say the same as the JSON
         given with it; a bare payload goes through it, so that it is sent as ever.
         """
-        own, result = None, None
-        if not _is_data(outcome):
-            own, result = _finished_result(outcome, call.contract, profile)
+        own, result = read_finished(outcome, call.contract, profile)
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
             result = normalize_tool_result(outcome, policy=call.contract.forms)
         if draft.reply.problem is not None:
-            draft = draft._replace(reply=_with_example(draft.reply, call, profile))
+            draft = draft._replace(reply=with_example(draft.reply, profile, call.arguments))
         if call.contract.speaker.is_bare:
             try:
                 if result is None:
@@ -564,7 +572,7 @@ class Service:
         """A finished result: as it was made where that fits, else its text and structured content fitted together."""
         soft, problem = None, None
         if call.contract.soft_errors is not None:
-            soft, problem = _soft_problem_of(result), _unsaid_problem(result, call.arguments)
+            soft, problem = soft_problem_in(result), unsaid_problem_in(result, call.arguments)
         if call.contract.soft_errors == "failure":
             problem = problem or soft
         if problem is not None:
@@ -583,11 +591,7 @@ class Service:
     async def _fail_as_said(self, call: Call, profile: Profile, result: ToolResult, problem: Problem) -> dict[str, Any]:
         """A failure that was finished further in, in its own words, with what programs and models want to know."""
         if problem.kind == "validation":
-            wrong = wrong_arguments(profile.inputs, call.arguments)
-            named = find_named(problem.message, call.arguments)
-            if not wrong and named is not None and has_example(profile.inputs, named):
-                wrong = {named}
-            problem = _show_call(problem, call, profile, wrong)
+            problem = show_call(problem, profile, call.arguments)
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
         wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
         sent = _join_meta(wire, sent)
@@ -608,7 +612,7 @@ class Service:
             own = convert(draft.value, reply.data)
             if own is not None:
                 own = _with_meta(own, meta_of(reply, speaker))
-            if own is not None and not _fits_as_spelled(own, reply.data, call):
+            if own is not None and not fits_as_spelled(own, reply.data, call):
                 own = None
             if own is not None and not self.listing.text_schema and isinstance(reply.data, str):
                 own.pop("structuredContent", None)
@@ -646,7 +650,7 @@ class Service:
             shown = await fit_failure(clean, call) if is_large else clean
             return shown if own is None or shown != wire else own
         clean = sanitize_result(result.to_wire(), *contract.sanitizers)
-        data = structured if result.has_structured_content else _texts(clean["content"])
+        data = structured if result.has_structured_content else texts_of(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
         if done.reply.problem is not None:
             sent = self._write(call, profile, done)
@@ -742,33 +746,6 @@ def _is_said_in(speaker: Dialect, structured: Any) -> bool:
     return speaker.recognises(structured if isinstance(structured, dict) else {})
 
 
-_PLAIN: Final = frozenset((list, str, int, float, bool, type(None)))
-
-
-def _is_data(outcome: Any) -> bool:
-    """Whether an outcome is certain to be no result that a handler has finished itself."""
-    kind = type(outcome)
-    if kind is dict:
-        return "content" not in outcome
-    return kind in _PLAIN or isinstance(outcome, (BaseException, Reply, ResumablePage))
-
-
-def _finished_result(outcome: Any, contract: Contract, profile: Profile) -> tuple[Any, ToolResult | None]:
-    """What a handler has finished itself, as its own object, if it is one, and as ours; nothing where it has not.
-
-    A dictionary without the structured content that the tool's own schema promises is the object that it promises.
-    """
-    if is_finished(outcome):
-        return outcome, ToolResult.of(outcome)
-    if not is_written_result(outcome, contract.forms):
-        return None, None
-    result = ToolResult.of_wire(outcome, contract.forms)
-    promises_data = contract.speaker.is_bare and profile.own_schema is not None and not profile.is_content
-    if promises_data and not result.has_structured_content and not result.isError:
-        return None, None
-    return None, result
-
-
 def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with word of a failure that it tells of, or as that failure."""
     mode = call.contract.soft_errors
@@ -778,45 +755,6 @@ def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if mode == "failure":
         return ReplyDraft(Reply.failed(soft))
     return draft._replace(reply=draft.reply.replace(notices=(*draft.reply.notices, note_soft_error(soft))))
-
-
-def _soft_problem_of(result: ToolResult) -> Problem | None:
-    """The problem that a finished result tells of that is no failure."""
-    if result.isError or result.size > LONGEST * 4:
-        return None
-    return soft_problem(result.data()) or soft_problem(_texts(result.to_wire()["content"]))
-
-
-def _with_example(reply: Reply[Any], call: Call, profile: Profile) -> Reply[Any]:
-    """A failure for wrong arguments, with a call that would be right."""
-    problem = reply.problem
-    details = (problem.details or {}) if problem is not None else {}
-    if problem is None or problem.kind != "validation" or "pointer" not in details:
-        return reply
-    faults = details.get("errors") or [details]
-    wrong = {str(one.get("field", "")).partition(".")[0] for one in faults}
-    return reply.replace(problem=_show_call(problem, call, profile, wrong))
-
-
-def _show_call(problem: Problem, call: Call, profile: Profile, wrong: Collection[str]) -> Problem:
-    """A problem whose remedy has a call in it that would be right."""
-    made = example_call(profile.name, profile.inputs, call.arguments, wrong) if any(wrong) else None
-    if made is None:
-        return problem
-    advice = f"{(problem.remediation or '').rstrip('. ')}. For example: {made}"
-    return replace(problem, remediation=advice.removeprefix(". "))
-
-
-def _fits_as_spelled(own: dict[str, Any], data: Any, call: Call) -> bool:
-    """Whether data fits as its framework spells it: it was measured as we write it, and that has no lines."""
-    budget = call.budget
-    if budget is None or (isinstance(data, str) and not budget.is_of_wire):
-        return True
-    content = own["content"] if isinstance(own["content"], list) else ()  # of a server that nobody can change, anything
-    texts = [block.get("text") if isinstance(block, dict) else getattr(block, "text", None) for block in content]
-    blocks = [{"type": "text", "text": text} for text in texts if isinstance(text, str)]
-    is_compact = not budget.is_of_wire and not any("\n" in block["text"] for block in blocks)
-    return is_compact or is_within({**own, "content": blocks}, call)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -832,23 +770,6 @@ def _with_wire_meta(call: Call, wire: Mapping[str, Any]) -> Call:
     """The call of a result that brings `_meta` of its own, which takes its room where the wire is limited."""
     own = wire.get("_meta")
     return replace(call, stamp=(call.stamp or 0) + len(dumps_unproven(own))) if own else call
-
-
-def _unsaid_problem(result: ToolResult, arguments: Mapping[str, Any]) -> Problem | None:
-    """What a failure means that has no code, by what it says; None where it has one, or is no failure."""
-    if not result.isError:
-        return None
-    wire = result.to_wire()
-    if PROBLEM in (wire.get("_meta") or {}) or try_read(wire.get("structuredContent")) is not None:
-        return None
-    told = "\n".join(block["text"] for block in wire["content"] if isinstance(block.get("text"), str))
-    return problem_in(told, arguments)
-
-
-def _texts(content: Sequence[Mapping[str, Any]]) -> Any:
-    """The words of some content, for those who see nothing else of it."""
-    texts = [block["text"] for block in content if block["type"] == "text"]
-    return texts[0] if len(texts) == 1 else texts or None
 
 
 def _tell_media(reply: Reply[Any], blocks: Iterable[Mapping[str, Any]]) -> Reply[Any]:
