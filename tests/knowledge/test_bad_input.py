@@ -181,6 +181,25 @@ def test_links_to_what_is_hidden_are_not_followed(write, index):
     assert sorted(index.store.files()) == ["a.md"]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_or_folder_that_becomes_a_link_while_others_are_read_is_not_followed(write, index, tmp_path, workers):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "diary.md").write_text("# Diary\n\nDear swordfish.\n")
+    folder = write({"a.md": GUIDE, "b.md": HARVEST, "private/diary.md": HARVEST})
+
+    def move(*_: object) -> None:
+        if not (folder / "private").is_symlink():  # what is to be read is known, and nothing has been
+            (folder / "b.md").unlink()
+            (folder / "b.md").symlink_to(outside / "diary.md")
+            shutil.rmtree(folder / "private")
+            (folder / "private").symlink_to(outside)
+
+    done = index.ingest(folder, progress=move, workers=workers)
+    assert done.problems == dict.fromkeys(["b.md", "private/diary.md"], "it is a link that leads out of the folder")
+    assert index.search("swordfish", method="bm25").status == "empty"
+
+
 async def test_a_file_that_became_a_link_out_of_the_folder_is_not_read_for_a_digest(write, index, tmp_path):
     (tmp_path / "secret.md").write_text("# Secret\n\nThe password is swordfish.\n")
     folder = write({"a.md": GUIDE})

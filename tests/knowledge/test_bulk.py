@@ -193,7 +193,7 @@ def test_the_next_file_is_read_while_one_is_worked_on(write, monkeypatch):
     files = [File(path, (folder / path).stat().st_size, 0, b"") for path in reads]
     monkeypatch.setattr(preparation, "read_contents", note)
     preparer = preparation.Preparer(embedder_of(None), counter=Patient())
-    jobs = [preparation.Job(folder / one.path, one, None) for one in files]
+    jobs = [preparation.Job(folder / one.path, folder, one, None) for one in files]
     (batch,) = preparer.batches(jobs)
     assert [one.document.path for one in batch.entries] == ["a.md", "b.md"]
     assert not batch.problems

@@ -1,7 +1,7 @@
 """Files: the bytes of a file that an index reads, all of them from one moment.
 
-Whoever can write to a folder decides what stands at a path by the time it is read. Only a regular file is, and for
-those who know its root, only one below it: a pipe would never answer, a device never end, a link lead anywhere.
+Whoever can write to a folder decides what stands at a path by the time it is read. Only a regular file is, and only
+one below its root: a pipe would never answer, a device never end, a link lead anywhere.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ class ChangingFile(UnreadableSource):
     """A file that is being written; what was known of it stays until it rests."""
 
 
-def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path | None = None) -> File:
+def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path) -> File:
     """A file with its content; `UnreadableSource` says why there is none."""
     if file.size > most_bytes:
         raise _too_large(file.size, most_bytes)
     for _ in range(ATTEMPTS):
         try:
-            fault = None if root is None else link_fault(path, root)
-            if fault is not None:
-                raise UnreadableSource("missing", fault)
+            _refuse_link(path, root)
             # whoever opens the end of a pipe waits for the other one, unless he says that he does not
             with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # noqa: PTH123
                 before = os.fstat(opened.fileno())
@@ -43,13 +41,21 @@ def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path | None = N
                     raise _too_large(before.st_size, most_bytes)
                 content = opened.read(most_bytes + 1)
                 after = os.fstat(opened.fileno())
+            _refuse_link(path, root)  # or it might have led out for just as long as it took to open it
+            is_there = os.path.samestat(after, path.stat())
         except (OSError, ValueError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or type(error).__name__
             raise UnreadableSource("missing", f"it cannot be read: {reason}") from error
         same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-        if same and len(content) == after.st_size:
+        if is_there and same and len(content) == after.st_size:
             return File(file.path, after.st_size, changed_ns(after), content)
     raise ChangingFile("broken", "it changes while it is read; it is read again at the next run")
+
+
+def _refuse_link(path: Path, root: Path) -> None:
+    fault = link_fault(path, root)
+    if fault is not None:
+        raise UnreadableSource("missing", fault)
 
 
 def changed_ns(found: os.stat_result) -> int:

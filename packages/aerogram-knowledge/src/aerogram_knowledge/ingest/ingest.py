@@ -122,7 +122,9 @@ class Ingester:
         finished, done_bytes, bytes_ = 0, 0, sum(file.size for file in pending) or 1
         if progress is not None and pending:
             progress(0, len(pending), 0.0)
-        for batch in self.hands([Job(_place(root, label, file), file, known.get(file.path)) for file in pending]):
+        folder = (root if root.is_dir() else root.parent).resolve()
+        jobs = [Job(_place(root, label, file), folder, file, known.get(file.path)) for file in pending]
+        for batch in self.hands(jobs):
             store_files(self.store, batch, self.patience)
             done.count(batch)
             finished += batch.files

@@ -40,9 +40,10 @@ BYTES_AHEAD: Final = 4 * 1024 * 1024
 
 
 class Job(NamedTuple):
-    """A file to read: where it lies, how it was found, and what was known of it."""
+    """A file to read: where it lies and below which folder, how it was found, and what was known of it."""
 
     path: Path
+    root: Path
     file: File
     before: FileState | None
 
@@ -126,7 +127,7 @@ class Preparer:
 
     def _load(self, job: Job) -> tuple[File, Contents | FileState]:
         """A file and what it holds, or what is known of it already."""
-        file, before = read_bytes(job.path, job.file, self.limits.max_bytes), job.before
+        file, before = read_bytes(job.path, job.file, self.limits.max_bytes, root=job.root), job.before
         known = (file.checksum, READER, None)
         if before is not None and (before.checksum, before.reader, before.problem) == known:
             return file, before

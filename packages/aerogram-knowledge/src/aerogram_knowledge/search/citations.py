@@ -26,13 +26,11 @@ Status: TypeAlias = Literal["missing", "changed", "unverified", "verified"]
 LARGEST: Final = 64 * 1024 * 1024
 
 
-def verify(chunk: StoredChunk, path: Path | None, root: Path | None = None) -> Status:
+def verify(chunk: StoredChunk, path: Path, root: Path) -> Status:
     """Whether the file at a path below a root still has the words of a chunk."""
     try:
-        found = path.stat() if path is not None else None
+        found = path.stat()
     except (OSError, ValueError):
-        found = None
-    if path is None or found is None:
         return "missing"
     seen = (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     if _checksum(path, root, seen) == chunk.checksum:
@@ -66,7 +64,7 @@ def _citation(chunks: Sequence[StoredChunk], statuses: Sequence[Status], places:
 
 
 @lru_cache(maxsize=4096)
-def _checksum(path: Path, root: Path | None, seen: tuple[int, int, int]) -> str:
+def _checksum(path: Path, root: Path, seen: tuple[int, int, int]) -> str:
     """The sha256 of a file as it was when it had this size and these times."""
     try:
         return read_bytes(path, File("", seen[0], seen[1]), LARGEST, root=root).checksum
@@ -75,7 +73,7 @@ def _checksum(path: Path, root: Path | None, seen: tuple[int, int, int]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _words(path: Path, root: Path | None, seen: tuple[int, int, int], name: str) -> dict[str, str]:
+def _words(path: Path, root: Path, seen: tuple[int, int, int], name: str) -> dict[str, str]:
     """The text of each document in a file that has changed."""
     try:
         file = read_bytes(path, File(name, seen[0], seen[1]), LARGEST, root=root)
