@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import anyio
 import psutil
@@ -183,6 +186,58 @@ def test_a_client_that_goes_in_the_middle_ends_everything():
     wire.send(id=1, method="tools/call", params={"name": "slow"})
     assert wire.end() == 0
     assert "Traceback" not in wire.errors
+
+
+SILENT = "import os, sys\nprint(os.getpid(), file=open(sys.argv[1], 'w'), flush=True)\nfor line in sys.stdin: pass"
+
+
+class Silent(BaseHTTPRequestHandler):
+    """A server of the older transport that begins its stream, and never says where it takes messages."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.server.asked.set()
+        self.server.released.wait(60)
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def silent(kind, folder):
+    """The words for a server that never begins, and what waits until somebody has turned to it."""
+    if kind == "program":
+        noted = folder / "pid"
+        noted.touch()
+        yield ["--", sys.executable, "-c", SILENT, str(noted)], lambda: wait_for(noted.read_text, 60)
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(noted.read_text()), 0)
+        return
+    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+        server.asked, server.released = threading.Event(), threading.Event()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield ["--sse", f"http://127.0.0.1:{server.server_port}/sse"], lambda: server.asked.wait(60)
+        server.released.set()
+        server.shutdown()
+
+
+@pytest.mark.parametrize("kind", ["program", "address"])
+@pytest.mark.parametrize("asks", ["initialize", "server/discover"])
+@pytest.mark.parametrize("how", ["interrupt", "end"])
+def test_a_server_that_does_not_begin_keeps_no_gateway_from_ending(kind, asks, how, tmp_path):
+    """Its client may have left a server behind that is only just fetched, or one that says nothing for ever."""
+    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
+    with silent(kind, tmp_path) as (words, has_been_asked):
+        wire = Wire("", words=["wrap", *words])
+        wire.send(id=1, method=asks, params=told if asks == "initialize" else {"_meta": ENVELOPE})
+        has_been_asked()
+        if how == "interrupt":
+            wire.process.send_signal(signal.SIGTERM)
+            assert wire.process.wait(10) == 0
+        assert wire.end() == 0
+        assert "Traceback" not in wire.errors
 
 
 def test_a_client_that_does_not_wait_for_a_slow_server_may_ask_in_the_old_way():

@@ -8,6 +8,7 @@ its end however far it unpacks; of events it takes none that are larger.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Literal, NoReturn
 
+import anyio
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -22,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
-from aerogram.gateway.login import logging_in
+from aerogram.gateway.login import PATIENCE, logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, Loss
 from aerogram.problems import LOOK_FIRST
 
@@ -31,6 +33,8 @@ __all__ = ["STREAM", "Address", "refusal_of"]
 STREAM: Final[ContextVar[Any]] = ContextVar("aerogram_stream", default=None)
 """The id of the request in whose answer something is said: the transport takes each answer apart in a task of its own,
 and what is said in it is heard in the context of that task."""
+OPENING: Final = 60.0
+"""Seconds that a server of the older transport has to say where it takes messages."""
 MOST_NOTED: Final = 1000
 _UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 429, 500, 503
 _CALLS: Final = frozenset(("tools/call", "tasks/update"))
@@ -59,8 +63,13 @@ class Address:
         async with logging_in(self.url) if self.login else nullcontext() as auth:
             if self.transport == "sse":
                 told: Any = {"sse_read_timeout": 24 * 3600, "httpx_client_factory": self._client, "auth": auth}
-                async with sse_client(self.url, dict(self.headers), **told) as streams:
-                    yield streams
+                patience = OPENING + (PATIENCE if self.login else 0)
+                with anyio.CancelScope(deadline=anyio.current_time() + patience) as opening:
+                    async with sse_client(self.url, dict(self.headers), **told) as streams:
+                        opening.deadline = math.inf
+                        yield streams
+                if opening.cancelled_caught:
+                    raise Unavailable(f"The server behind did not say within {patience:g} s where it takes messages")
                 return
             async with (
                 self._client(dict(self.headers), httpx2.Timeout(30, read=None), auth) as client,

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Protocol
 
@@ -38,6 +38,8 @@ GRACE: Final = 2
 """Seconds that requests have when the gateway ends."""
 LAST_WORDS: Final = 0.2
 """Seconds for the answers to calls that the end has cut short."""
+LAST_START: Final = 5
+"""Seconds that a server has to start once its client has gone."""
 LONGEST_NUMBER: Final = 4_300
 """Digits of a whole number that Python reads."""
 _GLIMPSE: Final = 512
@@ -168,7 +170,7 @@ async def _serve(server: Server[Any], relay: Relay) -> None:
         stdin: Any = lines
         async with stdio_server(stdin) as (received, sent), anyio.create_task_group() as group:
             into, held = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-            group.start_soon(_hold_back, _read(received, lines, sent), into, relay)
+            group.start_soon(_hold_back, _read(received, lines, sent), into, relay, group.start_soon)
             await server.run(held, sent, server.create_initialization_options())
             group.cancel_scope.cancel()
     except* BrokenPipeError:
@@ -265,10 +267,17 @@ def _reason(failure: object) -> str:
     return str(told or "it is not JSON-RPC 2.0")
 
 
+async def _abandon(relay: Relay) -> None:
+    """Give a server some time to begin whose client has gone, and has asked for nothing more than that."""
+    await anyio.sleep(LAST_START)
+    relay.abandon()
+
+
 async def _hold_back(
     received: AsyncIterable[SessionMessage],
     into: MemoryObjectSendStream[SessionMessage | Exception],
     relay: Relay,
+    start_soon: Callable[[Callable[[Relay], Awaitable[None]], Relay], object],
 ) -> None:
     """Pass on what a client says; its first question in the modern way waits until the server is there to answer it.
 
@@ -296,3 +305,4 @@ async def _hold_back(
                 waiting.clear()
                 await into.send(item)
             is_first = is_first and method is None
+        start_soon(_abandon, relay)

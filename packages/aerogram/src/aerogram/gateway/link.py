@@ -125,6 +125,8 @@ class Link:
         self._dispatcher: JSONRPCDispatcher[Any] | None = None
         self._group: anyio.abc.TaskGroup | None = None
         self._stop = anyio.Event()
+        self._beginning = anyio.CancelScope()
+        self.has_begun = False
         self._numbers = itertools.count(1)
         self._ids = itertools.count(1)
         self._news = anyio.Semaphore(MOST_NEWS)
@@ -151,25 +153,25 @@ class Link:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Hold the session until the server ends or `stop` is called; `failure` says why it could not begin."""
-        has_begun = False
         try:
-            async with self._source.open() as (received, sent), anyio.create_task_group() as group:
-                paced: Any = _Paced(received, self._news, self._patience)
-                dispatcher = JSONRPCDispatcher[Any](paced, sent, on_stream_exception=self._note_garbage)
-                self._dispatcher, self._group = dispatcher, group
-                await group.start(self._drive, dispatcher)
-                await self._greet()
-                has_begun = True
-                task_status.started()
-                await self._stop.wait()
-                group.cancel_scope.cancel()
+            with self._beginning:
+                async with self._source.open() as (received, sent), anyio.create_task_group() as group:
+                    paced: Any = _Paced(received, self._news, self._patience)
+                    dispatcher = JSONRPCDispatcher[Any](paced, sent, on_stream_exception=self._note_garbage)
+                    self._dispatcher, self._group = dispatcher, group
+                    await group.start(self._drive, dispatcher)
+                    await self._greet()
+                    self.has_begun = True
+                    task_status.started()
+                    await self._stop.wait()
+                    group.cancel_scope.cancel()
         except Exception as error:
             self.failure = _first(error)
             log.debug("the link has ended", exc_info=True)
         finally:
             self.has_ended = True
             self.closed.set()
-            if not has_begun:
+            if not self.has_begun:
                 task_status.started()
 
     async def _drive(self, dispatcher: JSONRPCDispatcher[Any], *, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -178,9 +180,11 @@ class Link:
         self._stop.set()
 
     def stop(self) -> None:
-        """End the session."""
+        """End the session, or its beginning, in which a server may take its time."""
         self.has_ended = True
         self._stop.set()
+        if not self.has_begun:
+            self._beginning.cancel()
 
     async def wait_for_end(self) -> None:
         """Wait until the session is over."""

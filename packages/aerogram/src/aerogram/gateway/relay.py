@@ -305,6 +305,13 @@ class Relay:
         with contextlib.suppress(MCPError, ReplyError):  # whoever asks will hear of it
             await self._open(self._modern_front(meta if isinstance(meta, Mapping) else {}))
 
+    def abandon(self) -> None:
+        """Wait for no server any longer that has not begun, and start no other one: there is nobody to serve."""
+        self._is_ending = True
+        for link in list(self._by_link):
+            if not link.has_begun:
+                link.stop()
+
     # What the client says
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
