@@ -1,45 +1,66 @@
 """Address: a server behind that runs elsewhere and is spoken to over HTTP, streamable or as server-sent events.
 
-What a server refuses before it looks at a message it says with a status, which the SDK's transport does not tell; it
-is noted here, so that its client hears what to do. So is an answer beyond the limit, which the transport would read to
-its end however far it unpacks; of events it takes none that are larger.
+Each message is a request of its own, and what goes wrong with one is no more than that. So whatever keeps a request
+from being answered is told here in the server's place, to the session that it belongs to: a status that refuses it, a
+connection that breaks, an answer that is too large or that cannot be unpacked. The SDK's transport would end the
+session for some of these, tell nobody of others, and read an answer to its end however far it unpacks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn, Self
 
 import anyio
 import httpx2
+import mcp_types
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 
 from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import PATIENCE, logging_in
-from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, Loss
+from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, UNREAD, Loss, Mender
 from aerogram.problems import LOOK_FIRST
 
 __all__ = ["STREAM", "Address", "refusal_of"]
+
+log = logging.getLogger("aerogram.gateway")
 
 STREAM: Final[ContextVar[Any]] = ContextVar("aerogram_stream", default=None)
 """The id of the request in whose answer something is said: the transport takes each answer apart in a task of its own,
 and what is said in it is heard in the context of that task."""
 OPENING: Final = 60.0
 """Seconds that a server of the older transport has to say where it takes messages."""
-MOST_NOTED: Final = 1000
-_UNAUTHENTICATED, _FORBIDDEN, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 429, 500, 503
+_UNAUTHENTICATED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 404, 429, 500, 503
+_FAILING: Final = 400
 _CALLS: Final = frozenset(("tools/call", "tasks/update"))
 """What may have changed something by the time that it fails."""
 _KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
+
+CUT_OFF: Final = Loss("The connection to the server behind broke before it answered", is_cut_off=True)
+UNREACHED: Final = Loss(
+    "The server behind cannot be reached", "Call again in a while; nothing was sent", retry="yes", is_cut_off=True
+)
+_UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_EVENT_TOO_LARGE: Final = "SSE stream failed: Server-sent event exceeded"
+_EXPLAINED: Final = (
+    (mcp_types.PARSE_ERROR, "Failed to parse", UNREAD),
+    (mcp_types.INVALID_REQUEST, "Unexpected content type", UNREAD),
+    (mcp_types.INVALID_REQUEST, "server answered a request with 202", UNREAD),
+    (mcp_types.INTERNAL_ERROR, "Server returned an error response", UNREAD),
+    (mcp_types.CONNECTION_CLOSED, "SSE stream ended", CUT_OFF),
+)
+"""What the SDK says, by its codes, of an answer that is none."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,6 @@ class Address:
     login: bool = False
     """Whether somebody may be asked to log in there."""
     largest: int = LARGEST
-    _refused: dict[Any, ReplyError] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.url
@@ -60,60 +80,169 @@ class Address:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Any]:
         """The server's streams."""
-        async with logging_in(self.url) if self.login else nullcontext() as auth:
-            if self.transport == "sse":
-                told: Any = {"sse_read_timeout": 24 * 3600, "httpx_client_factory": self._client, "auth": auth}
-                patience = OPENING + (PATIENCE if self.login else 0)
-                with anyio.CancelScope(deadline=anyio.current_time() + patience) as opening:
-                    async with sse_client(self.url, dict(self.headers), **told) as streams:
-                        opening.deadline = math.inf
-                        yield streams
-                if opening.cancelled_caught:
-                    raise Unavailable(f"The server behind did not say within {patience:g} s where it takes messages")
-                return
-            async with (
-                self._client(dict(self.headers), httpx2.Timeout(30, read=None), auth) as client,
-                streamable_http_client(self.url, http_client=client, max_sse_event_size=self.largest) as streams,
-            ):
-                yield streams
+        async with (
+            logging_in(self.url) if self.login else nullcontext() as auth,
+            _Inbox(self.largest) as inbox,
+            self._connect(inbox, auth) as (received, sent),
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(inbox.fill, received)
+            try:
+                yield inbox, sent
+            finally:
+                group.cancel_scope.cancel()
 
-    def _client(
+    @asynccontextmanager
+    async def _connect(self, inbox: _Inbox, auth: httpx2.Auth | None) -> AsyncIterator[Any]:
+        if self.transport == "sse":
+            told: Any = {"sse_read_timeout": 24 * 3600, "auth": auth}
+            client = partial(_Client, inbox, answers=False)
+            patience = OPENING + (PATIENCE if self.login else 0)
+            with anyio.CancelScope(deadline=anyio.current_time() + patience) as opening:
+                async with sse_client(self.url, dict(self.headers), httpx_client_factory=client, **told) as pair:
+                    opening.deadline = math.inf
+                    yield pair
+            if opening.cancelled_caught:
+                raise Unavailable(f"The server behind did not say within {patience:g} s where it takes messages")
+            return
+        async with (
+            _Client(inbox, dict(self.headers), httpx2.Timeout(30, read=None), auth) as http,
+            streamable_http_client(self.url, http_client=http, max_sse_event_size=self.largest) as streams,
+        ):
+            yield streams
+
+
+class _Inbox:
+    """What a server says, and in between what has become of the requests that it does not answer."""
+
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self.last_context: Context | None = None
+        """In what context the last message was said, as the SDK's own streams tell it."""
+        self._in, self._out = anyio.create_memory_object_stream[tuple[Any, Context | None]](0)
+
+    async def fill(self, received: Any) -> None:
+        """Take in what the server says."""
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async with received, self._in:
+                async for item in received:
+                    self._explain(item)
+                    await self._in.send((item, received.last_context))
+
+    async def fail(self, asked: Any, failure: Loss | ReplyError, words: str) -> None:
+        """Answer a request in the server's place. What came too late for its request is heard by nobody."""
+        is_cut_off = isinstance(failure, Loss) and failure.is_cut_off
+        code = mcp_types.CONNECTION_CLOSED if is_cut_off else mcp_types.INTERNAL_ERROR
+        error = mcp_types.ErrorData(code=code, message=words, data=failure)
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._in.send((SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=asked, error=error)), None))
+
+    def _explain(self, item: Any) -> None:
+        """Say in our words what the SDK says of an answer."""
+        error = getattr(getattr(item, "message", None), "error", None)
+        if error is None or error.data is not None:
+            return
+        if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith(_EVENT_TOO_LARGE):
+            error.data = _too_large(self.largest)
+        elif error.code == mcp_types.INVALID_REQUEST and error.message.startswith("Redirect to "):
+            error.data = Loss(error.message, "Check the address of the wrapped server", retry="no")
+        else:
+            found = (why for code, words, why in _EXPLAINED if error.code == code and error.message.startswith(words))
+            error.data = next(found, None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._in.close()
+        self._out.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            item, self.last_context = await self._out.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+        return item
+
+
+class _Client(httpx2.AsyncClient):
+    """Sends messages; one that fails does so by itself."""
+
+    def __init__(
         self,
+        inbox: _Inbox,
         headers: dict[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
-    ) -> httpx2.AsyncClient:
-        hooks = {"response": [self._limit, self._note]}
-        return httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, auth=auth)
+        *,
+        answers: bool = True,
+    ) -> None:
+        """`answers` says whether what is sent is answered in the response to it."""
+        super().__init__(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [self._limit]})
+        self._inbox, self._answers = inbox, answers
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a message; to the SDK, one that has failed is one that was taken."""
+        message = _message(request)
+        STREAM.set(message.get("id"))
+        try:
+            response = await super().send(request, **options)
+        except Exception as error:
+            if request.method != "POST":
+                raise
+            log.debug("a message is lost", exc_info=True)
+            failure: Any = UNREACHED if isinstance(error, _UNSENT) else CUT_OFF
+            await self._fail(message, error if isinstance(error, ReplyError) else failure, _words(error))
+            return httpx2.Response(202, request=request)
+        refusal = self._refusal(response, message) if request.method == "POST" else None
+        if refusal is None:
+            return response
+        await response.aclose()
+        await self._fail(message, refusal, f"The server behind answers with status {response.status_code}")
+        return httpx2.Response(202, request=request)
+
+    def _refusal(self, response: httpx2.Response, message: Mapping[str, Any]) -> Loss | ReplyError | None:
+        """Why a message was not taken, if that is so; an error of the protocol may have any status."""
+        status = response.status_code
+        refusal = refusal_of(status, response.headers, is_call=message.get("method") in _CALLS)
+        if refusal is not None or status < _FAILING:
+            return refusal
+        if not self._answers:
+            return CUT_OFF
+        may_be_told = status == _NOT_FOUND or _type_of(response).startswith("application/json")
+        return None if may_be_told else Loss(f"The server behind answers with status {status}")
+
+    async def _fail(self, message: Mapping[str, Any], failure: Loss | ReplyError, words: str) -> None:
+        if "id" in message and "method" in message:
+            await self._inbox.fail(message["id"], failure, words)
+        else:
+            log.warning("the server behind has not taken a message: %s", words)
 
     async def _limit(self, response: httpx2.Response) -> None:
         """Have no more read of an answer than a message may have, as it is unpacked; a stream of events has no end."""
-        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            return
+        has_end = not _type_of(response).startswith("text/event-stream")
         packed = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
-        response.stream = _Limited(packed, self.largest, partial(self._refuse, response.request))
+        lose = partial(self._lose, response.request)
+        response.stream = _Unpacked(packed, self._inbox.largest if has_end else None, lose)
         response.headers.pop("content-encoding", None)
 
-    async def _note(self, response: httpx2.Response) -> None:
-        STREAM.set(_request_id(response.request))
-        asked = _message(response.request).get("method")
-        error = refusal_of(response.status_code, response.headers, is_call=asked in _CALLS)
-        if error is not None and not (self.login and response.status_code == _UNAUTHENTICATED):  # or it is asked again
-            self._refuse(response.request, error)
-
-    def _refuse(self, request: httpx2.Request, error: ReplyError) -> None:
-        asked = _request_id(request)
-        if asked is not None and len(self._refused) < MOST_NOTED:
-            self._refused[asked] = error
-
-    def refusal(self, request_id: Any) -> ReplyError | None:
-        """Why a request was not even looked at, if that is so."""
-        return self._refused.pop(request_id, None)
+    async def _lose(self, request: httpx2.Request, loss: Loss) -> None:
+        await self._fail(_message(request), loss, loss.reason)
 
 
-def _request_id(request: httpx2.Request) -> Any:
-    """The id in the message that a request has sent, if there is one."""
-    return _message(request).get("id")
+def _type_of(response: httpx2.Response) -> str:
+    return str(response.headers.get("content-type", "")).lower()
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _too_large(largest: int) -> Loss:
+    return Loss(f"The server's answer has more than {largest:,} bytes, and is not taken", ASK_FOR_LESS, retry="no")
 
 
 def _message(request: httpx2.Request) -> dict[str, Any]:
@@ -124,28 +253,33 @@ def _message(request: httpx2.Request) -> dict[str, Any]:
     return {}
 
 
-class _Limited(httpx2.AsyncByteStream):
-    """What a response unpacks to, up to a limit."""
+class _Unpacked(httpx2.AsyncByteStream):
+    """What a response unpacks to, with whole characters; up to a limit, if it has an end."""
 
-    def __init__(self, packed: httpx2.Response, largest: int, refuse: Callable[[ReplyError], None]) -> None:
-        self._packed, self._largest, self._refuse = packed, largest, refuse
+    def __init__(self, packed: httpx2.Response, largest: int | None, lose: Callable[[Loss], Awaitable[None]]) -> None:
+        self._packed, self._largest, self._lose = packed, largest, lose
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size, mender = 0, Mender()
         try:
             async for piece in self._packed.aiter_bytes():  # of a megabyte at most, however far it unpacks
                 size += len(piece)
-                if size > self._largest:
+                if self._largest is not None and size > self._largest:
                     break
-                yield piece
+                yield mender.feed(piece)
         except httpx2.DecodingError:
-            self._fail("cannot be unpacked", LOOK_FIRST)
-        if size > self._largest:
-            self._fail(f"has more than {self._largest:,} bytes, and is not taken", ASK_FOR_LESS)
+            await self._fail(Loss("The server's answer cannot be unpacked"))
+        except httpx2.TransportError:
+            if self._largest is None:
+                raise  # the transport may go on with another stream where this one has ended
+            await self._fail(CUT_OFF)
+        if self._largest is not None and size > self._largest:
+            await self._fail(_too_large(self._largest))
+        yield mender.rest
 
-    def _fail(self, words: str, advice: str) -> NoReturn:
-        self._refuse(Loss(f"The server's answer {words}", advice).error())
-        raise httpx2.StreamError(words)  # which fails this request in the transport, and no other
+    async def _fail(self, loss: Loss) -> NoReturn:
+        await self._lose(loss)
+        raise httpx2.StreamError(loss.reason)  # which fails this request in the transport, and no other
 
     async def aclose(self) -> None:
         await self._packed.aclose()

@@ -33,7 +33,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.eras import add_envelope, is_modern, read_schema
-from aerogram.gateway.process import UNREAD, Exited, Loss
+from aerogram.gateway.process import Exited, Loss
 from aerogram.problems import LOOK_FIRST
 
 __all__ = ["Client", "Link", "Listener", "Source"]
@@ -49,11 +49,6 @@ MOST_NEWS: Final = 16
 """Notifications of a server that are on their way at a time; until there is room, no more is read of what it says."""
 _NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
 """By which parameter a request is named in a header."""
-_UNREADABLE: Final = {
-    mcp_types.PARSE_ERROR: ("Failed to parse JSON response", "Failed to parse SSE message"),
-    mcp_types.INVALID_REQUEST: ("Unexpected content type",),
-}
-"""What the SDK says, by its codes, of an answer over HTTP that it cannot read."""
 
 Params = Mapping[str, Any] | None
 
@@ -62,10 +57,7 @@ class Source(Protocol):
     """A server that can be connected to."""
 
     def open(self) -> AbstractAsyncContextManager[Any]:
-        """Its two streams."""
-
-    def refusal(self, request_id: Any) -> ReplyError | None:
-        """Why a request was not even looked at, if that is so."""
+        """Its two streams; an error in them has a loss or a refusal as its data where it is not the server's own."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +248,9 @@ class Link:
         try:
             return await self._ask(method, params, options)
         except MCPError as error:
-            if error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
+            if _is_cut_off(error):
+                await self._look_after(method, may_be_another=True)
+            elif error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
                 await self._look_after(method)
             raise self._failure(error, method) or error from None
 
@@ -267,9 +261,8 @@ class Link:
         try:
             found = await self._dispatcher.send_raw_request(method, params, options)
         except MCPError as error:
-            refusal = self._source.refusal(options["request_id"])
-            if refusal is not None:
-                raise refusal from error
+            if isinstance(error.error.data, ReplyError):
+                raise error.error.data from error
             raise
         is_odd = not isinstance(found.get("_meta", {}), dict)  # there is nobody who could read that
         return {name: value for name, value in found.items() if name != "_meta"} if is_odd else found
@@ -300,24 +293,29 @@ class Link:
                 headers.update(mcp_param_headers(self._headers[name], params.get("arguments") or {}))
         return headers
 
-    async def _look_after(self, method: str) -> None:
-        """End a server that does not even say that it lives, so that the next call gets one that does."""
+    async def _look_after(self, reason: str, *, may_be_another: bool = False) -> None:
+        """End a server that does not even say that it lives, so that the next call gets one that does.
+
+        Where a connection broke there may be another server by now, which does not know of the session, and says so in
+        words of its own.
+        """
         asked = "server/discover" if self.is_modern else "ping"
         params = add_envelope(None, self.client.info, self.client.capabilities) if self.is_modern else None
         try:
             await self._ask(asked, params, {"timeout": STILL_THERE, "cancel_on_abandon": False})
         except MCPError as error:
-            if error.code == mcp_types.REQUEST_TIMEOUT:
-                log.warning("the server does not answer any more (%s): it is ended", method)
+            is_strange = may_be_another and error.code != mcp_types.METHOD_NOT_FOUND
+            if error.code == mcp_types.REQUEST_TIMEOUT or _is_closed(error) or is_strange:
+                log.warning("the server does not answer any more (%s): it is ended", reason)
                 self.stop()
+        except ReplyError:  # it refuses this, and so it is there
+            return
 
     def _failure(self, error: MCPError, method: str) -> ReplyError | None:
         """What our own words are for an error that is not the server's; None for one that is."""
         data = error.error.data
         if isinstance(data, Loss):
             return data.error()
-        if error.code in _UNREADABLE and error.message.startswith(_UNREADABLE[error.code]):
-            return UNREAD.error()
         if _is_closed(error):
             words = "The server behind ended before it answered"
             return Unavailable(words, remediation=f"{LOOK_FIRST}; it is restarted", retry="check")
@@ -382,8 +380,14 @@ class _OtherEra(Exception):
 
 
 def _is_closed(error: MCPError) -> bool:
-    """Whether the SDK says that the connection is gone; servers use the same code for errors of their own."""
-    return error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith(("Connection closed", "SSE stream"))
+    """Whether the connection is gone; servers use the same code for errors of their own."""
+    is_ended = error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("Connection closed")
+    return is_ended or _is_cut_off(error)
+
+
+def _is_cut_off(error: MCPError) -> bool:
+    """Whether a request has lost its way, though others may have theirs."""
+    return isinstance(error.error.data, Loss) and error.error.data.is_cut_off
 
 
 def _first(error: BaseException) -> Exception:

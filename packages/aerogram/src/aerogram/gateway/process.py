@@ -28,7 +28,7 @@ from mcp.shared.message import SessionMessage
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.problems import LOOK_FIRST
 
-__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Oversize", "mend"]
+__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Mender", "Oversize", "mend"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
@@ -49,6 +49,12 @@ _SURROGATE: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 """An escape: two halves of a character, one half alone, which JavaScript writes where it cuts a text, or another."""
+_UNFINISHED: Final = re.compile(
+    rb"(?<!\\)(?:\\\\)*"
+    rb"(\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|(?:u[0-9a-fA-F]{0,3})?))\Z"
+)
+"""The end of a piece of text in which an escape, or the second half of a character, may go on in the next piece."""
+_LONGEST_ESCAPE: Final = 12
 _LAST_ID: Final = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 Received = SessionMessage | Exception
@@ -60,12 +66,15 @@ class Loss:
     """Why there is no answer although the server sent one; no server can write this, for it is no JSON."""
 
     reason: str
-    remediation: str
+    remediation: str = LOOK_FIRST
+    retry: Literal["no", "check", "yes"] = "check"
+    is_cut_off: bool = False
+    """Whether the way to the server is lost, and maybe the server."""
 
     def error(self) -> ReplyError:
-        """The failure of the call: it may have been carried out, and an answer that is too large will be so again."""
-        retry: Literal["no", "check"] = "no" if self.remediation == ASK_FOR_LESS else "check"
-        return Unavailable(self.reason, code="INTERNAL_ERROR", remediation=self.remediation, retry=retry)
+        """The failure of the call."""
+        code = "UNAVAILABLE" if self.is_cut_off else "INTERNAL_ERROR"
+        return Unavailable(self.reason, code=code, remediation=self.remediation, retry=self.retry)
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class Oversize:
     def error(self) -> mcp_types.JSONRPCError | None:
         """The failure of the request that the line answers, if it says which one."""
         reason = f"The server's answer has {self.size:,} bytes, and is not taken"
-        return _fail(self.head, self.tail, Loss(reason, ASK_FOR_LESS))
+        return _fail(self.head, self.tail, Loss(reason, ASK_FOR_LESS, retry="no"))
 
 
 def _fail(head: bytes, tail: bytes, loss: Loss) -> mcp_types.JSONRPCError | None:
@@ -129,12 +138,33 @@ class Exited(Exception):
     """The program that was started has ended; what it has started may go on in its place, or hold its streams only."""
 
 
-UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it", LOOK_FIRST)
+UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it")
 
 
 def mend(line: bytes) -> bytes:
     """A line with the sign for what cannot be read in place of each half of a character."""
+    if rb"\ud" not in line and rb"\uD" not in line:
+        return line
     return _SURROGATE.sub(lambda match: rb"\ufffd" if match[1] else match[0], line)
+
+
+@dataclass
+class Mender:
+    """The same for what comes in pieces."""
+
+    rest: bytes = b""
+    """What waits for the next piece: the end of the last one, if an escape may go on."""
+
+    def feed(self, piece: bytes) -> bytes:
+        """What can go on."""
+        text = self.rest + piece
+        start = max(0, len(text) - _LONGEST_ESCAPE)
+        while start and text[start - 1 : start] == b"\\":  # of a row of them, every other one begins an escape
+            start -= 1
+        unfinished = _UNFINISHED.search(text, start)
+        end = len(text) if unfinished is None else unfinished.start(1)
+        self.rest = text[end:]
+        return mend(text[:end])
 
 
 def _read_line(line: bytes | Oversize) -> Received:
@@ -185,9 +215,6 @@ class Command:
                 group.cancel_scope.cancel()
                 for stream in (received_in, received, sent, sent_out):
                     stream.close()
-
-    def refusal(self, _: object) -> None:
-        """A process refuses nothing before it has read it."""
 
     async def _start(self) -> asyncio.subprocess.Process:
         environment = {**get_default_environment(), **self.environment}
