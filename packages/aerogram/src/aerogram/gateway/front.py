@@ -12,12 +12,13 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Protocol
 
 import anyio
 import mcp_types
+from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -168,11 +169,11 @@ async def _serve(server: Server[Any], relay: Relay) -> None:
     try:
         lines = _Lines()
         stdin: Any = lines
-        async with stdio_server(stdin) as (received, sent), anyio.create_task_group() as group:
+        async with stdio_server(stdin) as (received, sent), anyio.create_task_group() as session:
             into, held = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-            group.start_soon(_hold_back, _read(received, lines, sent), into, relay, group.start_soon)
+            session.start_soon(_hold_back, _read(received, lines, sent), into, relay, session)
             await server.run(held, sent, server.create_initialization_options())
-            group.cancel_scope.cancel()
+            session.cancel_scope.cancel()
     except* BrokenPipeError:
         log.debug("the client has gone while it was answered")
 
@@ -277,7 +278,7 @@ async def _hold_back(
     received: AsyncIterable[SessionMessage],
     into: MemoryObjectSendStream[SessionMessage | Exception],
     relay: Relay,
-    start_soon: Callable[[Callable[[Relay], Awaitable[None]], Relay], object],
+    session: TaskGroup,
 ) -> None:
     """Pass on what a client says; its first question in the modern way waits until the server is there to answer it.
 
@@ -305,4 +306,4 @@ async def _hold_back(
                 waiting.clear()
                 await into.send(item)
             is_first = is_first and method is None
-        start_soon(_abandon, relay)
+        session.start_soon(_abandon, relay)
