@@ -558,8 +558,7 @@ class _Fitting:
         used, data = size(found), levels.show(found)
         if self.manner.ranked and found.lower:
             view, used, data = self._lengthen(view, found, used, data)
-        goes_on = self.draft.resume is not None and not found.lower
-        if found.rows == len(rows) or goes_on:  # what is all there, or on the next page, needs no outline
+        if found.rows == len(rows) or self.draft.resume is not None:  # the rows of a page are not all that are missing
             return self._finish(self._dress_rows(view, found, data), found)
         outlined = self._outline(rows, found, lambda told: self._dress_rows(view, found, data, told), used)
         return self._finish(outlined, found)
@@ -627,9 +626,9 @@ class _Fitting:
         It is not for the budget to decide, so that more room never shows fewer rows.
         """
         rows = view.rows
-        if self.whole_rows or self.manner.ranked or (self.draft.resume is not None and view.levels.lower is None):
+        if self.whole_rows or self.manner.ranked or self.draft.resume is not None:
             return False
-        if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict) and self.draft.resume is None:
+        if len(rows) <= NAMES_TOLD and isinstance(rows[0], dict):
             return True
         return tells_something(spread(rows, JUDGED_BY, 1), rows[0], OUTLINE_MOST, self.measure.counter.count)
 
@@ -707,7 +706,10 @@ class _Fitting:
         last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.draft.resume is None and page is not None and page.cursor else ""
-        return self._say(changes, level, words, outline or {}, then, keeps=keeps, how=how, last=last, offset=offset)
+        place: dict[str, Any] = {"offset": offset}
+        return self._say(
+            changes, level, words, outline or {}, then, keeps=keeps, ends=missing > 0, how=how, last=last, **place
+        )
 
     def _count_whole(self, view: _View, shown: Shown) -> int:
         """How many rows take the room of those that are shown; those in less detail are asked for whole."""
@@ -874,6 +876,7 @@ class _Fitting:
         besides: str = "",
         *,
         keeps: bool = True,
+        ends: bool = True,
         how: str,
         last: int = 0,
         **place: Any,
@@ -882,9 +885,9 @@ class _Fitting:
 
         `place` are the arguments of the call besides the hash, `besides` what follows it, and `last` how many there are
         to be had from the end. An address is told where follow-up calls are. What the next page brings is not kept
-        (`keeps`).
+        (`keeps`). Where the budget `ends` the answer, and not the size that its caller has chosen, that is told.
         """
-        if self.manner.asked is not None:
+        if ends and self.manner.asked is not None:
             words += say_cause(self.budget, self.measure.counter.unit, self.manner.asked)
         light, archive, retrieve = self._light, self.manner.archive, self.manner.retrieve
         keeps = keeps and archive
