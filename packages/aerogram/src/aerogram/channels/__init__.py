@@ -154,6 +154,11 @@ def _lacks_something(reply: Reply[Any]) -> bool:
     return goes_on or (reply.fidelity is not None and reply.fidelity.level != "full")
 
 
+def _has_word_of(reply: Reply[Any]) -> bool:
+    """Whether a reply says why it is empty, or what of it failed."""
+    return reply.status in ("empty", "partial") and bool(reply.notices)
+
+
 def _steps(reply: Reply[Any]) -> list[str]:
     """What the next step can be taken with."""
     ids = shown_names(_items(reply.data))
@@ -349,7 +354,7 @@ def tell_facts(problem: Problem) -> dict[str, Any]:
     return {**facts, "retryable": problem.retryable}
 
 
-_IGNORED: Final = "CONTROL_IGNORED"
+_ALWAYS_TOLD: Final = ("CONTROL_IGNORED", "PARTIAL_FAILURE")
 
 
 class Account(NamedTuple):
@@ -364,7 +369,7 @@ class Account(NamedTuple):
     @classmethod
     def of(cls, reply: Reply[Any]) -> Account | None:
         """The account of a reply; a whole one has none."""
-        if reply.problem is not None or not _lacks_something(reply):
+        if reply.problem is not None or not (_lacks_something(reply) or _has_word_of(reply)):
             return None
         said = []
         if reply.fidelity is not None and reply.fidelity.level != "full":
@@ -373,7 +378,8 @@ class Account(NamedTuple):
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
             said.append(_way_on(reply.page, reply.data, is_counted=bool(said)))
-        said += [one.message for one in reply.notices if one.code == _IGNORED and one.message not in said]
+        told = [one for one in reply.notices if not said or one.code in _ALWAYS_TOLD]
+        said += [one.message for one in told if one.message not in said]
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
     @property
