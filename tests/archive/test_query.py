@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from typing import Any
 
 import psutil
 import pytest
+from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
 import aerogram.mcp
 from aerogram.answer.retrieval import Retrieval, retrieve
 from aerogram.archive import Archive
 from aerogram.archive.query import run_query
+from aerogram.channels import split_account
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.errors import Unavailable, ValidationFailed
@@ -40,6 +44,52 @@ async def test_a_query_gives_the_rows_that_it_asks_for(kept):
     assert found.reply.data == [{"id": n, "title": f"Issue {n}"} for n in (7, 1007, 2007)]
     one = await retrieve(archive, Cursors(), Retrieval(digest, query="length(issues)"))
     assert one.reply.data == 3000
+
+
+LOG = "".join(f"{n:04} {'ERROR disk' if n % 400 == 7 else 'INFO all'} is well\r\n" for n in range(2000))
+
+
+async def test_of_a_text_a_query_finds_the_lines_that_have_its_words():
+    archive, content = Archive.in_memory(), Content.of_text(LOG)
+    await archive.put(content)
+    found = (await retrieve(archive, Cursors(), Retrieval(content.hash, query="error DISK"))).reply
+    assert [row["line"] for row in found.data] == [8, 408, 808, 1208, 1608]
+    for row in found.data:
+        assert LOG[row["offset"] :].startswith(row["text"]) and row["text"].endswith("ERROR disk is well")
+    first = (await retrieve(archive, Cursors(), Retrieval(content.hash, query="is well", page_size=3))).reply
+    assert (len(first.data), first.page.total) == (3, 2000)
+    part = Content.of_json({"log": LOG})
+    await archive.put(part)
+    within = (await retrieve(archive, Cursors(), Retrieval(part.hash, path="/log", query="1607"))).reply
+    assert within.data == [{"line": 1608, "offset": LOG.index("1607"), "text": "1607 ERROR disk is well"}]
+
+
+@pytest.mark.parametrize(
+    ("kept_value", "query", "data", "told"),
+    [
+        (LOG, "[?contains(@, 'ERROR')]", [], "nothing found: no line of this text has all of these words"),
+        (ISSUES, "title", None, "nothing found in 3000 items; their members, such as id, state, title, come after []"),
+        (ISSUES, "[?state=='lost']", [], "nothing found in 3000 items; their members, such as"),
+        ({"issues": ISSUES, "page": 1}, "rows", None, "nothing found; the members are issues, page"),
+    ],
+    ids=["text", "list", "filter", "object"],
+)
+async def test_a_query_that_finds_nothing_says_what_it_was_asked_of(kept_value, query, data, told):
+    server = MCPServer("tracker")
+
+    @server.tool(structured_output=False)
+    def show() -> Any:
+        return kept_value
+
+    aerogram.mcp.install(server, budget=400, archive=Archive.in_memory())
+    async with Client(server) as client:
+        cut = await client.call_tool("show", {})
+        digest = re.search(r"retrieve\(hash='(\w+)'", cut.content[-1].text)[1]
+        asked = await client.call_tool("retrieve", {"hash": digest, "query": query})
+    assert not asked.is_error
+    text, account = split_account(asked.content[0].text)
+    assert json.loads(text) == data
+    assert account.note.startswith(told)
 
 
 async def test_what_a_query_finds_comes_in_pages(kept):

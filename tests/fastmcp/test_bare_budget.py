@@ -1,5 +1,8 @@
 """Budgets of bare payloads: what is sent is what was measured."""
 
+import re
+from contextlib import asynccontextmanager
+
 import fastmcp
 import orjson
 import pydantic
@@ -50,3 +53,55 @@ async def test_a_map_of_values_that_a_schema_describes_is_shown_in_part():
         sent = await client.call_tool("cells", {}, raise_on_error=False)
     shown = sent.structured_content["matches"]["Sheet1"]
     assert len(shown) > 100 and f"{len(shown)} of 400 matches/Sheet1 shown" in sent.content[0].text
+
+
+RECIPES = [
+    {"id": n, "name": f"Soup no. {n}", "serves": n % 5 + 1, "minutes": n, "notes": "Stir it now and then. " * 6}
+    for n in range(1, 201)
+]
+
+
+@asynccontextmanager
+async def called(tool, given, **how):
+    """What a model reads of a tool that returns recipes, called with these arguments; and how it asks for the rest."""
+    server = fastmcp.FastMCP("recipes")
+    server.tool(tool)
+    install(server, budget=500, archive=Archive.in_memory(), **how)
+    async with fastmcp.Client(server) as client:
+        sent = await client.call_tool(tool.__name__, given)
+
+        async def ask(**asked):
+            digest = re.search(r"hash='(\w+)'", sent.content[0].text)[1]
+            return await client.call_tool("retrieve", {"hash": digest, **asked}, raise_on_error=False)
+
+        yield sent.content[0].text, ask
+
+
+def recipes() -> list[dict]:
+    return RECIPES
+
+
+async def test_a_page_says_nothing_of_its_own_rows_as_if_they_were_all_that_is_missing():
+    async with called(recipes, {"page_size": 30}, controls=True) as (text, _):
+        assert " of 200 shown, without notes; " in text and "next: cursor='" in text
+        assert "left out:" not in text
+    async with called(recipes, {}) as (text, _):
+        assert "left out:" in text
+
+
+@pytest.mark.parametrize(("limit", "is_ended"), [(5, False), (100, True)])
+async def test_the_budget_is_named_as_the_end_only_where_rows_are_missing(limit, is_ended):
+    def search(limit: int = 10) -> list[dict]:
+        return [{**row, "notes": row["notes"] * 3} for row in RECIPES[:limit]]
+
+    async with called(search, {"limit": limit}) as (text, _):
+        assert f" of {limit} shown, " in text
+        assert (f"ended by the budget of 500 tokens, not by limit={limit}" in text) is is_ended
+
+
+async def test_items_that_are_not_there_are_told_where_a_model_reads():
+    async with called(recipes, {}) as (_, ask):
+        some = await ask(ids=[1, 998, 999])
+        assert some.content[0].text.splitlines()[-1] == "aerogram: 2 of the ids are not in your archive"
+        none = await ask(ids=[999])
+        assert none.is_error and "Use ids that items of this entry have" in none.content[0].text

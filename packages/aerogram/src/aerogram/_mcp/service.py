@@ -175,7 +175,8 @@ MOST_STRANGERS: Final = 100
 Ids: TypeAlias = list[Annotated[str | int, WithJsonSchema({"type": ["string", "integer"]})]]
 Handler: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 Query: TypeAlias = Annotated[
-    str | None, WithJsonSchema({"type": "string", "description": "JMESPath over it, such as [?a=='b'].c"})
+    str | None,
+    WithJsonSchema({"type": "string", "description": "JMESPath [?a=='b'].c; in texts, words"}),
 ]
 Conversion: TypeAlias = Callable[[Any, Any], "dict[str, Any] | None"]
 

@@ -6,6 +6,7 @@ from, so that with enough pages nothing is out of reach at any budget.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from aerogram.errors import NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
 from aerogram.reply import WAY_ON, Notice, Page, Reply
 from aerogram.reply.identity import POSITION, Names
-from aerogram.shape.loss import is_map
+from aerogram.shape.loss import is_map, list_names
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 from aerogram.shape.records import find_record_type
@@ -53,7 +54,7 @@ class Retrieval:
     page_size: int | None = None
     offset: int = 0
     query: str | None = None
-    """JMESPath over what is kept."""
+    """JMESPath over data that is kept; of a text, the lines that have these words."""
     splits_ids: bool = False
     """Whether what is no id may be several with commas between them, as addresses have them."""
 
@@ -138,22 +139,22 @@ async def retrieve(
     held = read_data([content.text]) if read_texts and content.kind == "text" else None
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
-    if asked.query is not None:
-        value = await run_query(value, asked.query, principal=principal)
-    if isinstance(value, str):
-        return _text_page(value, asked, pager, way_on)
     is_part = bool(asked.path) or asked.query is not None
     spell = None if held is None else held.write if not is_part else held.write_part if held.digits else None
+    if asked.query is not None:
+        asked_of, value = value, await _ask(value, asked.query, principal)
+        if value in (None, []):
+            return ResumablePage(_nothing_found(asked_of, value), is_archived=True)
+    if isinstance(value, str):
+        return _text_page(value, asked, pager, way_on)
     if isinstance(value, dict) and not asked.as_text and asked.query is None:
         value, asked, pager = _find_rows(value, asked, pager, fits)
     is_cut = asked.query is None and not asked.fields and _is_one_record(value) and not fits(value)
     if asked.as_text or is_cut:
         text = dumps(value).decode() if asked.path else content.text
         return _text_page(text, replace(asked, as_text=True), pager, way_on)
-    if isinstance(value, list):
-        return _rows_page(value, asked, pager, kind or _kind_of(value, kinds), way_on)._replace(spell=spell)
-    shown = _select_fields(value, asked, kind or _kind_of([value], kinds))
-    return ResumablePage(Reply.ok(shown), whole_rows=True, is_archived=True, spell=spell)
+    rows = value if isinstance(value, list) else [value]
+    return _data_page(value, asked, pager, kind or _kind_of(rows, kinds), way_on)._replace(spell=spell)
 
 
 async def _open_pager(
@@ -283,6 +284,50 @@ def _rows_page(
     return paged._replace(ahead=ahead, whole_rows=True, is_archived=True)
 
 
+def _data_page(
+    value: Any, asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None
+) -> ResumablePage:
+    if isinstance(value, list):
+        return _rows_page(value, asked, pager, kind, way_on)
+    shown = Reply.ok(_select_fields(value, asked, kind))
+    return ResumablePage(shown, whole_rows=True, is_archived=True)
+
+
+async def _ask(value: Any, query: str, principal: str | None) -> Any:
+    """What a query finds: in data by JMESPath, in a text the lines that have all of its words."""
+    if not isinstance(value, str):
+        return await run_query(value, query, principal=principal)
+    words = query.casefold().split()
+    if not words:
+        raise ValidationFailed("A query has words in it", remediation="Name words that the lines are to have")
+    return await asyncio.to_thread(_lines_with, value, words)
+
+
+def _lines_with(text: str, words: Sequence[str]) -> list[dict[str, Any]]:
+    """The lines that have all of these words, each with its number and the place where it begins."""
+    found, offset = [], 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        folded = line.casefold()
+        if all(word in folded for word in words):
+            found.append({"line": number, "offset": offset, "text": line.rstrip("\r\n")})
+        offset += len(line)
+    return found
+
+
+def _nothing_found(asked_of: Any, found: Any) -> Reply[Any]:
+    """That a query finds nothing, and what it was asked of."""
+    told = "nothing found"
+    if isinstance(asked_of, str):
+        told += ": no line of this text has all of these words"
+    elif isinstance(asked_of, list):
+        first = next((one for one in asked_of if isinstance(one, dict) and one), None)
+        names = f"; their members, such as {list_names([*first])}, come after []" if first else ""
+        told += f" in {len(asked_of)} items{names}"
+    elif isinstance(asked_of, dict):
+        told += f"; the members are {list_names([*asked_of])}"
+    return Reply(found, status="empty", empty_reason="no_match", notices=(Notice(told),))
+
+
 def _text_page(text: str, asked: Retrieval, pager: Pager, way_on: WayOn | None = None) -> ResumablePage:
     """Everything from the cursor on; `fit` cuts it where the budget ends and seals the next cursor."""
     offset = asked.window(pager, len(text)).offset
@@ -322,7 +367,8 @@ def _remedy(asked: Retrieval) -> str:
     is_placeless = asked.hash is None and any(name.startswith(POSITION) for name in asked.ids)
     if is_placeless:
         return "Give the hash as well: a position counts in one entry"
-    return f"{CALL_AGAIN}; an item that shares its identifier with others is called by its position, such as #/0"
+    first = CALL_AGAIN if asked.hash is None else "Use ids that items of this entry have"
+    return f"{first}; an item that shares its identifier with others is called by its position, such as #/0"
 
 
 def _pick(content: Content, wanted: Collection[str], path: str, names: Names) -> dict[str, Any]:
