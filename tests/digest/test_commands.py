@@ -54,3 +54,43 @@ def test_what_is_no_digest_is_told_in_one_line(aerogram, tmp_path, ferry):
         run = aerogram("verify", "-", "--source", "a.txt", stdin=body)
         assert (run.returncode, run.stderr.count("\n")) == (1, 1), body
         assert "Traceback" not in run.stderr
+
+
+COFFEE = (
+    "# Office coffee\n\nThe machine stands on the second floor. It is cleaned on Fridays by the team on duty.\n\n"
+    "## Beans\n\nBeans are ordered by Kim on the first of the month. One kilo is 14 euros.\n\n## Milk\n\n"
+    "Milk is in the fridge beside the machine.\n"
+)
+
+
+def test_what_is_shorter_than_its_digest_is_quoted_whole(aerogram, tmp_path):
+    (tmp_path / "coffee.md").write_text(COFFEE, encoding="utf-8")
+    made = aerogram("digest", "coffee.md", "-q", "What does the machine cost?", "--json")
+    payload = json.loads(json.loads(made.stdout)["sources"][0]["content"])
+    assert [one["text"] for one in payload["evidence_snippets"]] == [COFFEE.strip()]
+    assert payload["key_points"] == []
+    (tmp_path / "d.json").write_text(made.stdout, encoding="utf-8")
+    held = aerogram("verify", "d.json", "--source", "coffee.md")
+    assert held.stdout == "verified: the hash and 1 quotation hold; summary and key points are from the text\n"
+    table = aerogram("digest", "coffee.md", "-q", "What does the machine cost?").stdout
+    assert f"{len(COFFEE.strip())} characters, shorter than a digest" in table
+
+
+def test_where_nothing_bears_on_the_question_the_program_says_so(aerogram, tmp_path):
+    (tmp_path / "coffee.md").write_text(COFFEE, encoding="utf-8")
+    made = aerogram("digest", "coffee.md", "-q", "Who paints ships?", "--json")
+    assert made.returncode == 0
+    assert made.stderr.startswith("aerogram: Nothing in coffee.md bears on the question")
+    payload = json.loads(json.loads(made.stdout)["sources"][0]["content"])
+    assert payload["evidence_snippets"] == []
+    assert "One kilo is 14 euros." in payload["summary"]
+    (tmp_path / "d.json").write_text(made.stdout, encoding="utf-8")
+    held = aerogram("verify", "d.json", "--source", "coffee.md")
+    assert held.stdout == "verified: the hash holds; nothing is quoted; summary and key points are from the text\n"
+
+
+def test_a_file_without_words_is_told_in_words(aerogram, tmp_path):
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
+    shown = aerogram("digest", "empty.txt", "-q", "What does a ticket cost?")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "no words" in shown.stdout and "275" not in shown.stdout

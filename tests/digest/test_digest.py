@@ -347,3 +347,57 @@ def test_the_core_does_not_load_the_digest_models():
     program = "import sys, aerogram; print([name for name in sys.modules if name.startswith('aerogram.digest')])"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert json.loads(run.stdout.replace("'", '"')) == []
+
+
+async def test_where_nothing_bears_on_the_question_a_digest_says_so(long_ferry):
+    digester = Digester(ALWAYS, cache=DigestCache())
+    for is_cached in (False, True):
+        found = await digester.digest(long_ferry, "quantum chromodynamics", name="ferry.txt")
+        assert (found.cached, found.payload.evidence_snippets) == (is_cached, [])
+        (notice,) = found.notices
+        assert (notice.code, notice.context) == ("LOW_QUALITY_RESULTS", {"source": "ferry.txt"})
+        assert notice.message.startswith("Nothing in ferry.txt bears on the question")
+    assert (await digester.digest(long_ferry, QUERY)).notices == ()
+
+
+@pytest.mark.parametrize("chars", [60, 120, 500])
+@pytest.mark.parametrize("pages", [1, 2])
+async def test_a_text_that_is_shorter_than_its_digest_can_be_quoted_from_its_beginning_to_its_end(
+    ferry, print_pdf, chars, pages
+):
+    policy = DigestPolicy(mode="always", snippet_chars=chars, quote_whole=True)
+    text = read(print_pdf(["A cover."] * (pages - 1) + [ferry]))
+    found = await Digester(policy).digest(text, "What do dogs, tickets, coffee and ice cost?")
+    payload = found.payload
+    assert verify(payload, text)
+    quoted = "".join("".join(one.text.split()) for one in _in_order(payload, text))
+    is_whole = quoted == "".join(text.text.split())
+    # ten quotations of sixty characters have no room for all of it
+    assert is_whole == (chars > 60)
+    assert not (is_whole and (payload.key_points or verify(payload, text).unfound))
+    scores = [one.relevance_score for one in payload.evidence_snippets]
+    assert scores == sorted(scores, reverse=True)
+
+
+def _in_order(payload, text):
+    return sorted(payload.evidence_snippets, key=lambda one: text.text.index(one.text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "渡し船\n\n切符は四クローネで、\n自転車は無料です。 犬は甲板に乗ります。\n",
+        "# Fares\n\n- dogs: 2\n- cats: 3\n\nOne. Two.\n",
+    ],
+)
+async def test_a_short_text_that_does_not_bear_on_the_question_is_its_own_summary(text):
+    source = read(text, kind="markdown")
+    payload = digest_text(source, "quantum chromodynamics?", DigestPolicy(quote_whole=True))
+    assert payload.evidence_snippets == []
+    assert "".join(payload.summary.split()) == "".join(text.replace("- dogs", "dogs").split())
+    assert verify(payload, source) and not verify(payload, source).unfound
+
+
+async def test_a_long_text_is_not_quoted_whole(long_ferry):
+    found = await Digester(DigestPolicy(mode="always", quote_whole=True)).digest(long_ferry, QUERY)
+    assert found.payload == digest_text(read(long_ferry), QUERY)

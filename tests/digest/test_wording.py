@@ -72,7 +72,7 @@ def test_the_program_tells_what_was_checked_and_what_was_not(tmp_path, ferry):
     (tmp_path / "a.txt").write_text(ferry, encoding="utf-8")
     payload = digest_text(read(ferry), "What does a ticket cost?")
     own = run(tmp_path, payload)
-    assert own.stdout.endswith("quotations hold; summary and key points are from the text\n")
+    assert own.stdout == "verified: the hash and 1 quotation hold; summary and key points are from the text\n"
     free = run(tmp_path, said(payload, summary=LIE, key_points=[]), "--own-words")
     assert free.returncode == 0
     assert free.stdout.splitlines()[1:] == [f"summary: not from the text (not checked): {LIE}"]

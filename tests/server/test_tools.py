@@ -269,3 +269,10 @@ async def test_the_reply_with_a_digest_costs_little_more_than_the_digest(served)
     count = Budget.of(1).counter.count
     assert len(payload_of(source).evidence_snippets) >= 3
     assert count(told.text) <= 1.3 * count(source["content"])
+
+
+async def test_a_model_is_told_when_nothing_in_a_document_bears_on_its_question(served):
+    asked = {"source_file": "apis/faq.jsonl#auth-header", "query": "What does it cost?"}
+    async with fastmcp.Client(served.mcp) as client:
+        (told,) = (await client.call_tool("digest_document", asked)).content
+    assert "Nothing in apis/faq.jsonl#auth-header bears on the question" in told.text

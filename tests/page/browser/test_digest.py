@@ -34,6 +34,24 @@ async def test_the_verification_is_shown_and_the_document_hashed_here(open_page,
     assert len(codes) == 2 and codes[0] == codes[1]
 
 
+async def test_where_nothing_bears_on_the_question_it_says_so_and_has_no_seal(open_page, served):
+    page = await open_page(f"{served.address}/#/digest?file=apis/faq.jsonl%23auth-header&q=What+does+it+cost")
+    proof = page.locator(".digest-columns .proof")
+    await proof.wait_for()
+    assert "Nothing in apis/faq.jsonl#auth-header bears on the question" in await page.locator(".notice").inner_text()
+    assert "nothing is quoted" in await proof.inner_text()
+    assert await page.locator(".digest-columns .proof.good, .digest-columns .seal, .evidence").count() == 0
+
+
+async def test_a_document_that_is_shorter_than_its_digest_is_quoted_whole(open_page, served):
+    page = await open_page(f"{served.address}/#/digest?file=apis/faq.jsonl%23auth-header&q=Which+header+is+reserved")
+    await page.locator(".document mark").first.wait_for()
+    marked = await page.locator(".document mark").all_inner_texts()
+    assert "".join(marked).removeprefix("1") == (await page.locator(".document").inner_text()).removeprefix("1")
+    assert "too few to condense" in await page.locator(".digest-columns").inner_text()
+    assert "the one quotation stands" in await page.locator(".digest-columns .proof.good").inner_text()
+
+
 async def test_a_quotation_leads_to_its_place(open_page, served):
     page = await opened(open_page, served)
     await page.get_by_role("button", name="quotation 1").click()

@@ -99,6 +99,8 @@ SEARCH_TOOL: Final = "semantic_search"
 VENDOR_TOOL: Final = "find_vendor_info"
 CHUNKS_TOOL: Final = "get_chunks"
 DIGEST_TOOL: Final = "digest_document"
+DIGESTS: Final = DigestPolicy(mode="always", quote_whole=True)
+"""Whoever asks about a document gets a digest of it, however short it is."""
 MOST_CHUNKS: Final = 50
 SPARSE: Final = 5
 FOLLOWED: Final = 3
@@ -302,7 +304,7 @@ class Knowledge:
         """A document of the index, condensed for a question; its text goes into the principal's part of an archive."""
         asked = check_query(query)
         first, text = await asyncio.to_thread(self._read_whole, source_file)  # the store may let its callers wait
-        work = digester or Digester(DigestPolicy(mode="always"))
+        work = digester or Digester(DIGESTS)
         batch = await digest_many(work, {source_file: text}, asked, seconds=seconds, principal=principal)
         about = {"title": first.title, "url": first.url, "fetched_at": first.fetched_at}
         known = {name: value for name, value in about.items() if value}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from aerogram.client.reading import raise_for_problem
-from aerogram.content.jsontext import loads
+from aerogram.content.jsontext import loads, part_to_json
 from aerogram.digest.payload import DigestPayload, is_digest, payload_of
 from aerogram.digest.sources import reread
 from aerogram.digest.text import InvalidLocator, Locator, page_spans, text_hash
 from aerogram.digest.verification import Verification, fetch, verify
 from aerogram.errors import NotFound, ReplyError
+from aerogram.reply import Reply
 from aerogram.tokens import best_counter
 from aerogram_page import asks
 from aerogram_page.host import Host
@@ -32,25 +32,26 @@ class DigestView:
     async def show(self, ask: asks.ShowDigest, principal: str | None) -> dict[str, Any]:
         """A digest that is made now, or one that was given."""
         if ask.source_file is not None and ask.query is not None:
-            source = await self._make(ask.source_file, ask.query, principal)
+            reply = await self._make(ask.source_file, ask.query, principal)
+            source = reply.data["sources"][0]
             payload = payload_of(source)
             about = {"source_file": ask.source_file, "title": source.get("title") or ask.source_file}
-            return {**about, **await self.render(payload, None, principal)}
+            notices = [part_to_json(one) for one in reply.notices]
+            return {**about, "notices": notices, **await self.render(payload, None, principal)}
         given = await compute(load, ask.digest) if isinstance(ask.digest, str) else ask.digest
         payload = await compute(payload_of, given)
         return {"source_file": None, "title": None, **await self.render(payload, ask.text, principal)}
 
-    async def _make(self, source_file: str, query: str, principal: str | None) -> Mapping[str, Any]:
+    async def _make(self, source_file: str, query: str, principal: str | None) -> Reply[Any]:
         allowance = await self._host.take(self._host.digest_operation, principal)
         try:
             reply = raise_for_problem(await self._host.digest(source_file, query, principal))
         except Exception:
             await self._host.forgive(allowance)
             raise
-        source: Mapping[str, Any] = reply.data["sources"][0]
-        if not is_digest(source):
+        if not is_digest(reply.data["sources"][0]):
             raise ReplyError("The document was not digested", code="UNAVAILABLE", details={"source_file": source_file})
-        return source
+        return reply
 
     async def render(self, payload: DigestPayload, given: str | None, principal: str | None) -> dict[str, Any]:
         """A digest over its text: that which was given, or that in the archive."""

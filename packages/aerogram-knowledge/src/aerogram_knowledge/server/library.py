@@ -19,7 +19,7 @@ from anyio import to_thread
 from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.cursor import Cursors
-from aerogram.digest import Digester, DigestPolicy
+from aerogram.digest import Digester
 from aerogram.errors import IntegrityError, NotFound, Unavailable
 from aerogram.reply import Reply, ResumablePage
 from aerogram.state import can_write
@@ -27,7 +27,7 @@ from aerogram_knowledge.embedders import Embedder
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.hosting.addresses import is_url
 from aerogram_knowledge.ingest.ingest import IngestResult, Progress
-from aerogram_knowledge.knowledge import Knowledge
+from aerogram_knowledge.knowledge import DIGESTS, Knowledge
 
 __all__ = ["Library"]
 
@@ -138,7 +138,7 @@ class Library:
         self, source_file: str, query: str, archive: Archive | None = None, principal: str | None = None
     ) -> Reply[Any]:
         """A document condensed for a question; its text goes into the archive, so that the digest can be checked."""
-        digester = Digester(DigestPolicy(mode="always"), archive=None if archive is None else _DigestArchive(archive))
+        digester = Digester(DIGESTS, archive=None if archive is None else _DigestArchive(archive))
         with self._present():
             return await self.knowledge.digest(source_file, query, digester=digester, principal=principal)
 

@@ -61,6 +61,8 @@ def digest(
         write_json(_sources(batch))
     else:
         write_text(_table(batch), is_styled=True)
+    for notice in batch.made_notices:
+        note(f"{notice.message}; {notice.suggestion}" if notice.suggestion else notice.message)
     for outcome in batch.failed_outcomes:
         note(f"{outcome.name}: {_reason(outcome)}")
     if batch.failed_outcomes:
@@ -98,7 +100,7 @@ def _batch(files: list[Path], query: str, mode: Literal["auto", "always", "off"]
     from aerogram.archive import Archive
     from aerogram.digest import Digester, DigestPolicy, digest_many
 
-    digester = Digester(DigestPolicy(mode=mode), archive=Archive.at() if keep else None)
+    digester = Digester(DigestPolicy(mode=mode, quote_whole=True), archive=Archive.at() if keep else None)
     sources: dict[str, Any] = {str(file): file for file in files}
     with _progress(len(sources)) as progress:
         return asyncio.run(digest_many(digester, sources, query, seconds=seconds, on_progress=progress))
@@ -201,9 +203,15 @@ def _other_extractor(entry: Any, text: CanonicalText) -> str:
 def _verdict(outcome: Verification, hint: str) -> Iterator[str]:
     """What was checked and holds, and what was not checked."""
     own = "" if outcome.unfound else "; summary and key points are from the text"
-    yield f"verified: the hash and {outcome.snippets} quotations hold{own}{hint}"
+    yield f"verified: {_held(outcome.snippets)}{own}{hint}"
     for one in outcome.unfound:
         yield f"{one.field}: not from the text (not checked): {one_line(one.text)}"
+
+
+def _held(quotations: int) -> str:
+    if not quotations:
+        return "the hash holds; nothing is quoted"
+    return "the hash and 1 quotation hold" if quotations == 1 else f"the hash and {quotations} quotations hold"
 
 
 def _report(outcome: Verification, hint: str) -> dict[str, Any]:
@@ -254,10 +262,17 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
     if payload is None:
         yield outcome.name, f"skipped: {outcome.digest.skipped}", "", "", ""
         return
-    size = f"{payload.digest_chars:,} of {payload.original_chars:,} characters"
-    yield outcome.name, size, "", "", payload.summary
+    yield outcome.name, _size(payload), "", "", payload.summary.replace("\n", " ")
     for snippet in payload.evidence_snippets:
         yield "", "", f"{snippet.relevance_score:.2f}", snippet.locator, snippet.text.replace("\n", " ")
+
+
+def _size(payload: DigestPayload) -> str:
+    if not payload.original_chars:
+        return "no words"
+    if payload.digest_chars > payload.original_chars:
+        return f"{payload.original_chars:,} characters, shorter than a digest"
+    return f"{payload.digest_chars:,} of {payload.original_chars:,} characters"
 
 
 def _reason(outcome: Outcome) -> str:

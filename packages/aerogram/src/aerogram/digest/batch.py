@@ -37,9 +37,13 @@ class Batch:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Everything worth knowing: what failed, then where a fallback answered."""
-        said = [notice for outcome in self.outcomes if outcome.digest for notice in outcome.digest.notices]
-        return (*self._failures(), *said)
+        """Everything worth knowing: what failed, then what the digests say of themselves."""
+        return (*self._failures(), *self.made_notices)
+
+    @property
+    def made_notices(self) -> tuple[Notice, ...]:
+        """What is worth knowing of the digests that were made."""
+        return tuple(notice for outcome in self.outcomes if outcome.digest for notice in outcome.digest.notices)
 
     def _failures(self) -> tuple[Notice, ...]:
         failed, total = self.failed_outcomes, len(self.outcomes)

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from aerogram.digest.cache import DigestCache, cache_key
-from aerogram.digest.draft import Assignment, Draft, Writer, accept, extract_draft
+from aerogram.digest.draft import Assignment, Draft, Writer, accept, extract_draft, extract_everything, extract_sentence
 from aerogram.digest.evidence import Embed, Passage, Ranking
 from aerogram.digest.payload import DigestPayload, EvidenceSnippet, is_digest, payload_of
 from aerogram.digest.policy import DigestPolicy, SkipReason
 from aerogram.digest.sources import Kind, read
+from aerogram.digest.terms import query_terms
 from aerogram.digest.text import CanonicalText, normalise
 from aerogram.digest.verification import TextArchive, keep
 from aerogram.errors import ReplyError
@@ -56,7 +57,8 @@ def digest_text(
     policy = policy or DigestPolicy()
     ranking = Ranking(text, _question(query), policy.snippet_chars)
     passages = ranking.evidence(policy.snippets, embed)
-    return _payload(text, query, passages, extract_draft(ranking, passages, policy.summary_chars, policy.key_points))
+    draft = extract_draft(ranking, passages, policy.summary_chars, policy.key_points)
+    return _shorter(_payload(text, query, passages, draft), query, policy, ranking, passages)
 
 
 class Digester:
@@ -101,7 +103,7 @@ class Digester:
             return Digest(_payload(text, query, [], Draft("", ())), text, "empty")
         if reason:
             return Digest(None, text, reason)
-        return await self._settle(await self._recall_or_make(text, query), principal)
+        return await self._settle(await self._recall_or_make(text, query), query, name, principal)
 
     async def _read(self, source: Source, kind: Kind | None, name: str, seconds: float | None) -> CanonicalText:
         if isinstance(source, CanonicalText):
@@ -136,7 +138,7 @@ class Digester:
         except Exception:  # noqa: BLE001  the digest is made already
             _log.warning("the cache of digests could not be written", exc_info=True)
 
-    async def _settle(self, found: Digest, principal: str | None) -> Digest:
+    async def _settle(self, found: Digest, query: str, name: str, principal: str | None) -> Digest:
         """Apply what does not depend on the making: relevance by the policy, and the archive."""
         payload, text = found.payload, found.text
         if payload is None or text is None:
@@ -145,6 +147,8 @@ class Digester:
         reason = self.policy.skips_relevance(best)
         if reason:
             return replace(found, payload=None, skipped=reason)
+        if best < self.policy.min_relevance and query_terms(_question(query)):
+            found = replace(found, notices=(*found.notices, _no_answer(name)))
         return (
             found if self.archive is None else await _archive_text(found, keep(text, self.archive, principal=principal))
         )
@@ -152,22 +156,23 @@ class Digester:
     async def _make(self, text: CanonicalText, query: str) -> Digest:
         ranking = await asyncio.to_thread(Ranking, text, _question(query), self.policy.snippet_chars)
         passages = await asyncio.to_thread(ranking.evidence, self.policy.snippets, self.embed)
-        draft, notices = await self._draft(ranking, passages)
-        return Digest(_payload(text, query, passages, draft), text, notices=notices)
+        written, notices = await self._write(ranking, passages)
+        policy = self.policy
+        draft = written
+        if draft is None:
+            draft = await asyncio.to_thread(extract_draft, ranking, passages, policy.summary_chars, policy.key_points)
+        payload = _shorter(_payload(text, query, passages, draft), query, policy, ranking, passages, written)
+        return Digest(payload, text, notices=notices)
 
-    async def _draft(self, ranking: Ranking, passages: list[Passage]) -> tuple[Draft, tuple[Notice, ...]]:
-        """The writer's draft; the text's own sentences when there is no writer or it fails."""
-        notices: tuple[Notice, ...] = ()
-        if self.writer is not None:
-            try:
-                return accept(await self._ask_writer(ranking, passages)), ()
-            except Exception as error:  # noqa: BLE001  whatever a writer does, there is a digest
-                _log.warning("the writer of a digest failed", exc_info=True)
-                notices = (_fallback(error),)
-        draft = await asyncio.to_thread(
-            extract_draft, ranking, passages, self.policy.summary_chars, self.policy.key_points
-        )
-        return draft, notices
+    async def _write(self, ranking: Ranking, passages: list[Passage]) -> tuple[Draft | None, tuple[Notice, ...]]:
+        """The writer's draft; none when there is no writer or it fails, so that the text speaks for itself."""
+        if self.writer is None:
+            return None, ()
+        try:
+            return accept(await self._ask_writer(ranking, passages)), ()
+        except Exception as error:  # noqa: BLE001  whatever a writer does, there is a digest
+            _log.warning("the writer of a digest failed", exc_info=True)
+            return None, (_fallback(error),)
 
     async def _ask_writer(self, ranking: Ranking, passages: list[Passage]) -> object:
         assignment = Assignment(ranking.query, ranking.source.text, tuple(passages))
@@ -220,6 +225,12 @@ def _fallback(error: Exception) -> Notice:
     return Notice.of("FALLBACK_USED", message, reason=_reason(error))
 
 
+def _no_answer(name: str) -> Notice:
+    message = f"Nothing in {name or 'the text'} bears on the question; the summary only says what it is about"
+    suggestion = "Ask in the words of the document, or search for another one"
+    return Notice.of("LOW_QUALITY_RESULTS", message, suggestion=suggestion, **({"source": name} if name else {}))
+
+
 def _archive_notice(error: Exception) -> Notice:
     message = "The text could not be archived; its hash and quotations can only be checked against the source"
     return Notice.of("PARTIAL_FAILURE", message, reason=_reason(error))
@@ -228,6 +239,28 @@ def _archive_notice(error: Exception) -> Notice:
 def _reason(error: Exception) -> str:
     # what a stranger's exception says may be secret; the log has it
     return error.message if isinstance(error, ReplyError) else type(error).__name__
+
+
+def _shorter(
+    payload: DigestPayload,
+    query: str,
+    policy: DigestPolicy,
+    ranking: Ranking,
+    passages: list[Passage],
+    written: Draft | None = None,
+) -> DigestPayload:
+    """The payload, or where the text is shorter than that, one that has all of the text.
+
+    It is quoted whole. What has nothing to do with the question is no evidence, so it is its own summary then.
+    """
+    if not policy.quote_whole or payload.digest_chars <= payload.original_chars:
+        return payload
+    if passages:
+        whole = ranking.cover(passages, policy.snippets)
+        draft = written or extract_sentence(ranking, passages, policy.summary_chars)
+        return payload if whole is None else _payload(ranking.source, query, whole, draft)
+    everything = None if written else extract_everything(ranking, policy.summary_chars)
+    return payload if everything is None else _payload(ranking.source, query, [], everything)
 
 
 def _payload(text: CanonicalText, query: str, passages: list[Passage], draft: Draft) -> DigestPayload:

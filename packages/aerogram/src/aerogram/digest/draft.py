@@ -85,7 +85,24 @@ def accept(draft: object) -> Draft:
 
 def extract_draft(ranking: Ranking, passages: Sequence[Passage], summary_chars: int, points: int) -> Draft:
     """A summary and key points made of the text's own sentences; each key point itself bears on the question."""
-    return _Extraction(ranking, passages).draft(summary_chars, points)
+    return _Extraction(ranking, passages).draft(summary_chars, points, _SENTENCES)
+
+
+def extract_sentence(ranking: Ranking, passages: Sequence[Passage], summary_chars: int) -> Draft:
+    """The one sentence that bears most on the question, for a text that is quoted whole beside it."""
+    return _Extraction(ranking, passages).draft(summary_chars, 0, 1)
+
+
+def extract_everything(ranking: Ranking, summary_chars: int) -> Draft | None:
+    """All sentences of a text that is as short as a summary may be; none where it is longer."""
+    if len(ranking.source.text) > summary_chars:
+        return None
+    text, said, end = ranking.source.text, "", 0
+    for sentence in ranking.sentences:
+        between = text[end : sentence.start]
+        said += ("\n" if "\n" in between else between) + _in_one_line(text[sentence.start : sentence.end])
+        end = sentence.end
+    return Draft(said.strip(), ())
 
 
 class _Extraction:
@@ -97,15 +114,15 @@ class _Extraction:
         self.words = {place: frozenset(content_words(fold(ranking.quote(place)))) for place in self.places}
         self.scores = self._relevance(passages)
 
-    def draft(self, summary_chars: int, points: int) -> Draft:
+    def draft(self, summary_chars: int, points: int, sentences: int) -> Draft:
         """The best sentence opens the summary, the next ones are the key points, what is central fills it up."""
         by_worth = sorted(self.places, key=lambda place: (-self._worth(place), place))
         telling = [place for place in by_worth if self.scores[place] >= _ENOUGH or not self.ranking.terms]
         telling.sort(key=lambda place: -self.scores[place])
-        best = list(islice(self._distinct(telling, (), summary_chars), 1 if self.ranking.terms else _SENTENCES))
+        best = list(islice(self._distinct(telling, (), summary_chars), 1 if self.ranking.terms else sentences))
         key_points = list(islice(self._distinct(telling, best, points * MAX_POINT), points))
         room = summary_chars - sum(len(self.ranking.quote(place)) + 1 for place in best)
-        rest = islice(self._distinct(by_worth, [*best, *key_points], room), _SENTENCES - len(best))
+        rest = islice(self._distinct(by_worth, [*best, *key_points], room), sentences - len(best))
         summary = _join(self._plain_sentence(place) for place in sorted([*best, *rest]))
         return Draft(summary, tuple(map(self._plain_sentence, key_points)))
 
@@ -171,8 +188,12 @@ class _Extraction:
             yield place
 
     def _plain_sentence(self, place: int) -> str:
-        quote = _BULLET.sub("", self.ranking.quote(place))
-        return _LINE_BREAK.sub(" ", _BREAK_IN_RUN.sub("", quote))
+        return _in_one_line(self.ranking.quote(place))
+
+
+def _in_one_line(quote: str) -> str:
+    quote = _BULLET.sub("", quote)
+    return _LINE_BREAK.sub(" ", _BREAK_IN_RUN.sub("", quote))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -55,6 +55,12 @@ class _Window:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    span: _Span
+    score: float
+
+
 class Ranking:
     """One text, split into sentences and scored against one question."""
 
@@ -76,6 +82,19 @@ class Ranking:
         if embed is not None:
             windows = self._by_meaning(windows, embed)
         return self._passages([self._trim(window) for window in self._choose(windows, count)], count)
+
+    def cover(self, passages: Sequence[Passage], count: int) -> list[Passage] | None:
+        """The whole text in at most `count` passages, the best first; none where so many have not room for all of it.
+
+        What was found by its meaning keeps its relevance, so the evidence is given.
+        """
+        tiles = list(self._tiles(blocks_of(self.source.text)))
+        borders = [0, *(border for tile in tiles for border in tile.span), len(self.source.text)]
+        gaps = zip(borders[::2], borders[1::2], strict=True)
+        if len(tiles) > count or any(self.source.text[slice(*gap)].strip() for gap in gaps):
+            return None
+        found = [self._passage(tile.span, max(tile.score, *_relevance_within(tile.span, passages))) for tile in tiles]
+        return sorted(found, key=lambda one: -one.relevance)
 
     def sentence_score(self, place: int) -> float:
         """How much one sentence bears on the question, from 0 to 1."""
@@ -125,16 +144,28 @@ class Ranking:
             if self.sentences[last].kind != "heading":
                 yield _Window(first, last, self._score(first, last))
 
-    def _reach(self, first: int, known: int | None = None) -> int:
+    def _reach(self, first: int, known: int | None = None, *, past_headings: bool = False) -> int:
         """The last sentence that still fits into a window that starts at `first`."""
         start = self.sentences[first]
         last = first if known is None else known
         for place in range(last + 1, len(self.sentences)):
             sentence = self.sentences[place]
-            if sentence.end - start.start > self.limit or sentence.page != start.page or sentence.kind == "heading":
+            is_next_part = sentence.page != start.page or (sentence.kind == "heading" and not past_headings)
+            if is_next_part or sentence.end - start.start > self.limit:
                 break
             last = place
         return last
+
+    def _tiles(self, blocks: Sequence[CodeBlock]) -> Iterator[_Tile]:
+        """The text from its beginning on in runs as long as they may be, none of which ends with a heading."""
+        place = 0
+        while place < len(self.sentences):
+            last = self._reach(place, past_headings=True)
+            runs = ((end, self._fenced_span(place, end, blocks, ())) for end in range(last, place - 1, -1))
+            whole = [(end, span) for end, span in runs if span is not None]
+            end, span = next((run for run in whole if self.sentences[run[0]].kind != "heading"), whole[0])
+            yield _Tile(span, self._score(place, end))
+            place = max(end + 1, bisect_left(self._starts, span[1]))
 
     def _score(self, first: int, last: int) -> float:
         counts: dict[int, float] = {}
@@ -259,6 +290,11 @@ class Ranking:
 
     def _span(self, first: int, last: int) -> _Span:
         return self.sentences[first].start, self.sentences[last].end
+
+
+def _relevance_within(span: _Span, passages: Sequence[Passage]) -> list[float]:
+    """How much the passages that begin in a span bear on the question; that there is none counts as nothing."""
+    return [0.0, *(one.relevance for one in passages if span[0] <= one.start < span[1])]
 
 
 def _block_at(blocks: Sequence[CodeBlock], place: int) -> CodeBlock | None:

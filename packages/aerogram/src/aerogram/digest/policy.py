@@ -25,7 +25,8 @@ class DigestPolicy:
     """When to digest and how large the parts of a digest may be.
 
     `auto` leaves alone what is shorter than `min_chars` and what has no passage of at
-    least `min_relevance`. `always` digests whatever has words.
+    least `min_relevance`. `always` digests whatever has words. With `quote_whole`, what is
+    shorter than its digest is quoted from its beginning to its end.
     """
 
     mode: Mode = "auto"
@@ -35,6 +36,7 @@ class DigestPolicy:
     key_points: int = 5
     snippets: int = 10
     snippet_chars: int = 500
+    quote_whole: bool = False
     limits: ReadLimits = field(default_factory=ReadLimits)
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 import { copyButton } from "../copying.js";
 import { button, el, fill, form } from "../element.js";
 import { failure } from "../failure.js";
+import { noticeList } from "../notices.js";
 import { count, score } from "../numbers.js";
 import { ask } from "../server.js";
 import { brief, sha256 } from "../sha256.js";
@@ -141,6 +142,7 @@ async function digestSheet(digest, asked) {
         copyButton(() => ({ call, mode: "full", budget: null })),
       ),
       el("p", { class: "small" }, sizeText(size)),
+      noticeList(digest.notices),
       await verdict(digest),
       payload
         ? [
@@ -150,8 +152,9 @@ async function digestSheet(digest, asked) {
               { class: "key-points" },
               payload.key_points.map((point) => el("li", { dir: "auto" }, point)),
             ),
-            el("h3", {}, t("digest.evidence")),
-            evidenceList(payload.evidence_snippets),
+            payload.evidence_snippets.length
+              ? [el("h3", {}, t("digest.evidence")), evidenceList(payload.evidence_snippets)]
+              : null,
           ]
         : el("p", {}, t("digest.none")),
     ),
@@ -160,7 +163,9 @@ async function digestSheet(digest, asked) {
 }
 
 function sizeText(size) {
-  return size ? t("digest.size", { document: count(size.document), digest: count(size.digest) }) : "";
+  if (!size) return "";
+  const isShort = size.document !== null && size.document < size.digest;
+  return t(isShort ? "digest.short" : "digest.size", { document: count(size.document), digest: count(size.digest) });
 }
 
 function evidenceList(snippets) {
@@ -234,22 +239,25 @@ function segmentNode({ text, evidence }) {
   );
 }
 
+function sealed(isGood, quoted) {
+  return [
+    el("span", { class: "seal", "aria-hidden": "true" }, isGood ? "✓" : "✗"),
+    " ",
+    el("strong", {}, isGood ? t("digest.verified", { n: count(quoted) }) : t("digest.broken")),
+  ];
+}
+
 /** Whether it holds; the hash of the document is computed here as well. */
 async function verdict(outcome) {
   const { verified, checked, mismatches = [], not_from_text: free = [], segments = [], text_hash: said } = outcome;
   if (verified === null || verified === undefined) return el("p", { class: "proof" }, t("digest.unknown"));
   const here = segments.length ? await sha256(segments.map(({ text }) => text).join("")) : null;
   const isGood = verified && (here === null || here === said);
+  const quoted = checked?.snippets ?? 0;
   return el(
     "div",
-    { class: `proof ${isGood ? (free.length ? "" : "good") : "bad"}`, role: "status" },
-    el(
-      "p",
-      {},
-      el("span", { class: "seal", "aria-hidden": "true" }, isGood ? "✓" : "✗"),
-      " ",
-      el("strong", {}, isGood ? t("digest.verified", { n: count(checked?.snippets ?? 0) }) : t("digest.broken")),
-    ),
+    { class: `proof ${isGood ? (free.length || !quoted ? "" : "good") : "bad"}`, role: "status" },
+    el("p", {}, isGood && !quoted ? t("digest.unquoted") : sealed(isGood, quoted)),
     here
       ? el(
           "p",
