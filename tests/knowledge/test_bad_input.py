@@ -406,6 +406,15 @@ def test_a_nul_in_the_name_of_a_record_stops_nothing(write, index):
     assert index.ingest().unchanged == 2
 
 
+def test_ids_of_vendors_that_no_database_tells_apart_stop_nothing(write, index):
+    entities = [{"name": "Delta Foods", "id": "i\0"}, {"name": "Ann Berg", "id": "i\ufffd"}]
+    files = {"v.json": json.dumps({"vendors": entities}), "good.md": "# Good\n\nDelta Foods has a zebra of Ann Berg.\n"}
+    done = index.ingest(write(files))
+    assert (done.added, done.problems) == (2, {})
+    (found,) = index.vendor("Ann Berg", response_mode="preview").data["entities"]
+    assert found["mentions"] > 0
+
+
 @pytest.mark.parametrize("word", ["\0", "a\0b", "gnu\0"])
 def test_a_nul_in_a_question_is_the_callers_mistake_or_nothing_at_all(small, word):
     asked = [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -16,7 +18,7 @@ from aerogram_knowledge import Knowledge
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import query_terms
 from aerogram_knowledge.maintenance.repair import repair
-from knowledge.documents import GUIDE, HARVEST
+from knowledge.documents import GRAPH, GUIDE, HARVEST
 from programs import start_program
 
 INGEST = ("-c", "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])")
@@ -47,6 +49,50 @@ def test_a_kill_at_any_point_leaves_a_usable_index(write, where, attempt):
         assert knowledge.check().problems == ()
         found = [knowledge.search(f"Marker{n}", method="bm25").page.total for n in range(0, 60, 7)]
     assert found == [1] * len(found)
+
+
+STOPPED = """
+import os, signal, sys
+from aerogram_knowledge import Knowledge
+def stop(done, count, share):
+    if done == count:
+        os.kill(os.getpid(), signal.SIGKILL)
+with Knowledge(sys.argv[1]) as knowledge:
+    knowledge.ingest(sys.argv[2], progress=stop)
+"""
+
+
+def test_a_kill_after_the_last_document_leaves_what_follows_from_all_of_them_to_the_next_run(write, where):
+    folder = write({"vendors.json": json.dumps(GRAPH), "letter.md": "# Letter\n\nAcme Corporation has written.\n"})
+    with Knowledge(where), start_program([str(where), str(folder)], program=("-c", STOPPED)) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    with Knowledge(where) as knowledge:
+        assert knowledge.ingest(folder).unchanged == 2
+        (acme, *_) = knowledge.vendor("Acme Corporation", response_mode="preview").data["entities"]
+        generation = knowledge.store.generation
+        knowledge.ingest()
+        assert (acme["mentions"], knowledge.store.generation) == (1, generation)
+
+
+FORGET = """
+import sys
+from aerogram_knowledge import Knowledge
+from aerogram_knowledge.maintenance.removal import forget
+with Knowledge(sys.argv[1]) as knowledge:
+    forget(knowledge, sys.argv[2])
+"""
+
+
+def test_a_kill_while_a_folder_is_taken_out_leaves_nothing_that_belongs_nowhere(write, where):
+    folder = write(notes(400))
+    with Knowledge(where) as knowledge:
+        knowledge.ingest(folder)
+        with start_program([str(where), str(folder)], program=("-c", FORGET)) as process:
+            while knowledge.roots() and process.poll() is None:
+                pass
+            process.kill()
+    with Knowledge(where) as knowledge:
+        assert (knowledge.roots(), knowledge.documents()) == ({}, [])
 
 
 @in_a_folder

@@ -56,7 +56,7 @@ from aerogram_knowledge.search.results import (
 )
 from aerogram_knowledge.search.search import SMALL_INDEX, FoundPage, IndexSearch, check_method, check_query
 from aerogram_knowledge.search.suggestions import names_in, suggest
-from aerogram_knowledge.store import Store, StoredChunk, StoreHealth
+from aerogram_knowledge.store import SETTLED, Store, StoredChunk, StoreHealth
 from aerogram_knowledge.store.address import is_url, open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
 from aerogram_knowledge.vendors.directory import LicensedDirectory, VendorDirectory, cut_notice, find_mentions
@@ -167,10 +167,15 @@ class Knowledge:
         total = IngestResult()
         for root, label in self._take_in(paths) if paths else self._roots_here():
             _add(total, ingester.run(root, label, progress, roots=self.roots()))
-        if total.has_changed:
-            self._find_mentions()
-            self.store.settle()
+        if total.has_changed or (SETTLED not in self.store.meta() and self.store.files()):
+            self.settle()
         return total
+
+    def settle(self) -> None:
+        """Find what follows from the documents; whoever finds a change that this did not come after does it again."""
+        self._find_mentions()
+        self.store.settle()
+        self.store.set_meta(**{SETTLED: "yes"})
 
     def _choose_readers(self, workers: int, cluster: str | None) -> Hands:
         """Who reads the files."""

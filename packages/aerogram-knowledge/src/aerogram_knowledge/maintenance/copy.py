@@ -21,7 +21,7 @@ from aerogram.state import private_directory
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.ingest.ingest import Progress, store_batch
 from aerogram_knowledge.ingest.preparation import FileBatch
-from aerogram_knowledge.store import FileState, Store
+from aerogram_knowledge.store import SETTLED, FileState, Store
 from aerogram_knowledge.store.address import is_url, open_store
 from aerogram_knowledge.store.cursor_keys import NAME as KEYS
 
@@ -52,7 +52,7 @@ def copy(
     ):
         before = old.generation
         _check_target(old, new)
-        new.set_meta(**{name: value for name, value in old.meta().items() if name != "generation"})
+        new.set_meta(**{name: value for name, value in old.meta().items() if name not in ("generation", SETTLED)})
         _copy_identities(old, new)
         known, there = old.files(), new.files()
         pending = [state for path, state in sorted(known.items()) if there.get(path) != state]

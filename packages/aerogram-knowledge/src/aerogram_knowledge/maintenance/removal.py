@@ -14,7 +14,7 @@ from pathlib import Path
 from aerogram.errors import NotFound
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.knowledge import Knowledge, places
-from aerogram_knowledge.roots import absolute
+from aerogram_knowledge.roots import Roots, absolute
 
 __all__ = ["RemovalResult", "forget"]
 
@@ -39,21 +39,19 @@ def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> RemovalResult:
     left = {label for name, (label, _) in known.items() if name not in gone}
     touched = {known[name][0] for name in gone}
     dropped = {label for label, root in roots.items() if root == place or (label in touched and label not in left)}
-    # first the root: whoever watches must not read again what is about to go
-    roots.without(dropped, gone).keep(knowledge.store)
-    documents, chunks = _remove(knowledge, gone)
+    documents, chunks = _remove(knowledge, gone, roots.without(dropped, gone))
     still = place.exists() and next((roots[label] for label in touched - dropped), None)
     return RemovalResult(documents, chunks, still or None)
 
 
-def _remove(knowledge: Knowledge, files: Collection[str]) -> tuple[int, int]:
-    """Remove files; how many documents and chunks there are less."""
-    if not files:
-        return 0, 0
+def _remove(knowledge: Knowledge, files: Collection[str], left: Roots) -> tuple[int, int]:
+    """Remove files and the roots besides those that are left; how many documents and chunks there are less.
+
+    In one step: what had no root any more would be found by nobody who is to take it out.
+    """
     before = _size(knowledge)
-    knowledge.store.remove(list(files))
-    knowledge._find_mentions()
-    knowledge.store.settle()
+    knowledge.store.remove(list(files), left.as_json())
+    knowledge.settle()
     after = _size(knowledge)
     return before[0] - after[0], before[1] - after[1]
 

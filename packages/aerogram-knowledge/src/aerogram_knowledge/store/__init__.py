@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from aerogram.digest.text import CanonicalText
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SAME_NAME",
+    "SETTLED",
     "Candidates",
     "DocumentEntry",
     "FileState",
@@ -40,6 +42,9 @@ __all__ = [
 
 SAME_NAME: Final = "another file has a document of the same name"
 """Such as a file `a.jsonl#b` and the record `b` of `a.jsonl`."""
+
+SETTLED: Final = "settled"
+"""What a store remembers as long as all that follows from its documents is there: it is forgotten with each change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +205,18 @@ class Store(Protocol):
 
     def files(self) -> Mapping[str, FileState]: ...
     def put(self, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]) -> None:
-        """Replace everything that these files held, in one step that happens wholly or not at all."""
+        """Replace everything that these files held, in one step that happens wholly or not at all.
+
+        It and `remove` forget `SETTLED`.
+        """
         ...
 
     def touch(self, states: Sequence[FileState]) -> None:
         """Remember that these files were seen again, with the content that is known."""
         ...
 
-    def remove(self, paths: Sequence[str]) -> None:
-        """Forget files and everything they held; ids are never given to others."""
+    def remove(self, paths: Sequence[str], meta: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Forget files and everything they held, and remember something in the same step; no id is given to others."""
         ...
 
     def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:

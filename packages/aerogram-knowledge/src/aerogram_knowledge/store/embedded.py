@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.content.jsontext import dumps
@@ -133,6 +134,9 @@ class EmbeddedStore:
     def set_meta(self, **values: str) -> None:
         """Remember something; a copy outlives damaged rows, so that they can be made again."""
         self._rows.set_meta(values)
+        self._copy_meta()
+
+    def _copy_meta(self) -> None:
         draft = self.folder / f"meta.{os.getpid()}.tmp"
         draft.write_bytes(dumps(dict(self._rows.meta()), indent=True))
         draft.replace(self.folder / "meta.json")
@@ -167,11 +171,13 @@ class EmbeddedStore:
         """Remember that these files were seen again."""
         self._rows.touch(states)
 
-    def remove(self, paths: Sequence[str]) -> None:
-        """Forget files and everything they held."""
+    def remove(self, paths: Sequence[str], meta: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Forget files and everything they held, and remember something in the same step."""
         with self._writing():
-            self._rows.remove(paths)
+            self._rows.remove(paths, meta)
             self._catch_up()
+        if meta:
+            self._copy_meta()
 
     def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:
         """What some files hold."""

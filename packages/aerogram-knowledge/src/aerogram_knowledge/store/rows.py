@@ -18,7 +18,16 @@ from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import AerogramError, Conflict, IntegrityError, Unavailable
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import Filters, key_of
-from aerogram_knowledge.store import SAME_NAME, DocumentEntry, FileState, Graph, Identity, StoredChunk, with_source
+from aerogram_knowledge.store import (
+    SAME_NAME,
+    SETTLED,
+    DocumentEntry,
+    FileState,
+    Graph,
+    Identity,
+    StoredChunk,
+    with_source,
+)
 from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING, compare
 from aerogram_knowledge.store.sqlite import Connections
 
@@ -44,6 +53,7 @@ _BODY: Final = (
     "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated "
     "FROM chunks c JOIN documents d ON d.id = c.document"
 )
+_REMEMBER: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 _GENERATION: Final = "SELECT value FROM meta WHERE name = 'generation'"
 _HELD: Final = f"{_ROW} FROM documents d LEFT JOIN chunks c ON c.document = d.id "
 
@@ -112,7 +122,7 @@ class SqliteRows:
     def set_meta(self, values: Mapping[str, str]) -> None:
         """Remember something."""
         with self.change() as (connection, _):
-            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+            connection.executemany(_REMEMBER, values.items())
 
     def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document that all processes share, and its version."""
@@ -157,6 +167,7 @@ class SqliteRows:
             compare(connection, _bodies(found, entries))
             for path, graph in graphs.items():
                 _insert_graph(connection, path, graph)
+            connection.execute("DELETE FROM meta WHERE name = ?", (SETTLED,))
             now = {one for ids in found for one in ids}
             gone = [one for one in before if one not in now]
             connection.executemany("INSERT INTO removals VALUES (?, ?)", [(one, generation) for one in gone])
@@ -170,11 +181,13 @@ class SqliteRows:
                 [(one.size, one.changed_ns, one.path) for one in states],
             )
 
-    def remove(self, paths: Sequence[str]) -> None:
-        """Forget files and everything they held."""
+    def remove(self, paths: Sequence[str], meta: Mapping[str, str]) -> None:
+        """Forget files and everything they held, and remember something."""
         with self.change() as (connection, generation):
             gone = [(one, generation) for one in self._forget(connection, paths)]
             connection.executemany("INSERT INTO removals VALUES (?, ?)", gone)
+            connection.execute("DELETE FROM meta WHERE name = ?", (SETTLED,))
+            connection.executemany(_REMEMBER, meta.items())
 
     def document_rows(self, files: Sequence[str]) -> tuple[list[list[StoredChunk]], dict[int, bytes]]:
         """The chunks of each document of some files, and their vectors; one without chunks is a row of its own."""

@@ -144,7 +144,7 @@ def _first(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     for name in names:
         value = record.get(name)
         if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip():
-            return str(value).strip()[:300]
+            return str(value).strip()[:300].replace("\0", "\ufffd")  # which no database takes
     return None
 
 

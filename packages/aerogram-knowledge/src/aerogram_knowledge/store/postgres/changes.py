@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.content.jsontext import dumps
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import DocumentEntry, FileState, Graph, Identity
+from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import writable
 from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of
@@ -82,6 +82,9 @@ class _OldChunk(NamedTuple):
         return index_terms(self.text, self.language) + index_terms(self.header, self.language)
 
 
+_UNSETTLE: Final = "DELETE FROM aerogram_meta WHERE name = $1"
+
+
 async def put(
     connection: Any, states: Sequence[FileState], entries: Sequence[DocumentEntry], graphs: Mapping[str, Graph]
 ) -> int:
@@ -102,11 +105,12 @@ async def put(
     await _compare(connection, {one: chunk.body for one, chunk in new.items()})
     await connection.execute("DELETE FROM aerogram_mentions WHERE id = ANY($1)", list(before))
     await _insert_graphs(connection, graphs)
+    await connection.execute(_UNSETTLE, SETTLED)
     return generation
 
 
-async def forget(connection: Any, paths: Sequence[str]) -> int:
-    """Forget files and everything they held; the generation of the change."""
+async def forget(connection: Any, paths: Sequence[str], meta: Mapping[str, str]) -> int:
+    """Forget files and everything they held, and remember something; the generation of the change."""
     ordered = sorted(paths)
     await connection.execute("SET LOCAL enable_seqscan = off")
     await connection.execute("SELECT 1 FROM aerogram_files WHERE path = ANY($1) ORDER BY path FOR UPDATE", ordered)
@@ -114,6 +118,8 @@ async def forget(connection: Any, paths: Sequence[str]) -> int:
     await connection.execute("DELETE FROM aerogram_files WHERE path = ANY($1)", ordered)
     generation = await _step(connection, gone, {})
     await connection.execute("DELETE FROM aerogram_mentions WHERE id = ANY($1)", [old.id for old in gone])
+    await connection.execute(_UNSETTLE, SETTLED)
+    await _remember(connection, meta)
     return generation
 
 
@@ -130,12 +136,16 @@ async def touch(connection: Any, states: Sequence[FileState]) -> None:
 async def set_meta(connection: Any, values: Mapping[str, str]) -> int:
     """Remember something about the index; the generation of the change."""
     generation = await _next_generation(connection, 0, 0)
+    await _remember(connection, values)
+    return generation
+
+
+async def _remember(connection: Any, values: Mapping[str, str]) -> None:
     await connection.execute(
         "INSERT INTO aerogram_meta SELECT * FROM unnest($1::text[], $2::text[]) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         *_columns(sorted(values.items()), 2),
     )
-    return generation
 
 
 async def reserve(connection: Any, identities: Sequence[Identity]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from aerogram.content.jsontext import loads
@@ -132,9 +133,9 @@ class PostgresStore:
         """Remember that these files were seen again."""
         self._primary.change(lambda one: changes.touch(one, states), WRITING)
 
-    def remove(self, paths: Sequence[str]) -> None:
-        """Forget files and everything they held."""
-        self._readers.note_generation(self._primary.change(lambda one: changes.forget(one, paths), WRITING))
+    def remove(self, paths: Sequence[str], meta: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Forget files and everything they held, and remember something in the same step."""
+        self._readers.note_generation(self._primary.change(lambda one: changes.forget(one, paths, meta), WRITING))
 
     def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:
         """What some files hold."""
