@@ -153,4 +153,5 @@ def test_the_index_says_what_it_holds_and_that_it_is_sound(place):
 
 def test_a_second_ingest_reads_nothing_again(place):
     done = json.loads(run(place, "ingest", "docs", "--json").stdout)
-    assert (done["added"], done["changed"], done["unchanged"], done["chunks"]) == (0, 0, 4, 0)
+    assert (done["added"], done["changed"], done["unchanged"], done["chunks"]) == (0, 0, 3, 0)
+    assert set(done["problems"]) == {"broken.pdf"}  # which is no document that has not changed

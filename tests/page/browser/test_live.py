@@ -7,6 +7,9 @@ import pytest
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+OPERATIONS = {"semantic_search", "digest_document", "find_vendor_info", "get_chunks", "retrieve", "health"}
+
+
 async def sent(page):
     """Have a reply sent; gives its row, which comes by the stream in its own time, among those of others."""
     async with page.expect_response("**/v1/search**") as waiting:
@@ -71,3 +74,12 @@ async def test_a_reply_that_nobody_counted_says_so_in_words(open_page, served):
     await page.goto(f"{served.address}/#/live")
     await page.locator(".live tbody tr").first.wait_for()
     assert await page.locator(".live tbody td").nth(2).inner_text() == "no budget, not counted"
+    assert await page.locator(".live .gauge").count() == 0
+
+
+async def test_what_the_page_asks_for_itself_is_no_reply_of_the_server(open_page, served):
+    page = await open_page(f"{served.address}/#/digest?file=apis/faq.jsonl%23auth-header&q=Which+header")
+    await page.locator(".document").wait_for()
+    await page.goto(f"{served.address}/#/live")
+    await page.locator(await sent(page)).wait_for()
+    assert set(await page.locator(".live tbody td:nth-child(2) code").all_inner_texts()) <= OPERATIONS

@@ -19,7 +19,7 @@ from aerogram.content.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 from aerogram.telemetry import Listener, Observation
 
-__all__ = ["Event", "Feed"]
+__all__ = ["PAGE", "Event", "Feed"]
 
 KEPT: Final = 100
 WAITING: Final = 256
@@ -29,6 +29,8 @@ GLANCE: Final = 0.5
 """Seconds between two looks at whether the server still runs."""
 HEARTBEAT: Final = 15.0
 """Seconds after which a silent stream says that it lives."""
+PAGE: Final = "page"
+"""What the page's own requests are called; they are nothing that a server has been asked."""
 _LONGEST_NAME: Final = 120
 
 
@@ -72,6 +74,8 @@ class Feed:
         def hear(
             observation: Observation, reply: Reply[Any], facts: Mapping[str, Any], readings: Mapping[str, float]
         ) -> None:
+            if observation.operation == PAGE:
+                return
             told = _event_facts(via, observation, reply, facts, readings)
             if self._followers and told["tokens"] is None:
                 # nobody has counted them; it is only done while somebody looks

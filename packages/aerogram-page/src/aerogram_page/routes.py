@@ -53,6 +53,7 @@ from aerogram_page import asks, files
 from aerogram_page.answers import PageAnswers
 from aerogram_page.calls import CallHistory
 from aerogram_page.host import Host
+from aerogram_page.live import PAGE
 from aerogram_page.paths import API, ASSETS, LARGE_BODIES, OPEN
 from aerogram_page.work import compute, load
 
@@ -103,8 +104,9 @@ def page_routes(host: Host) -> list[Route]:
         ("GET", f"{API}/calls/{{number:int}}", handlers.call),
         ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.recover),
     ]
+    told = {"name": PAGE, "include_in_schema": False}
     return [
-        Route(path, _Endpoint(handler, is_own=path.startswith(API)), methods=[method], include_in_schema=False)
+        Route(path, _Endpoint(handler, is_own=path.startswith(API)), methods=[method], **told)
         for method, path, handler in table
     ]
 

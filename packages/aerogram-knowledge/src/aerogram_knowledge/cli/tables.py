@@ -15,7 +15,7 @@ from aerogram.cli.terminal import one_line
 from aerogram.codes import ABOUT_SIZE
 from aerogram.reply import Reply
 
-__all__ = ["READ_KINDS", "emptiness", "fact", "in_options", "kinds", "results", "search_command", "vendor"]
+__all__ = ["emptiness", "fact", "in_options", "kinds", "results", "search_command", "vendor"]
 
 _OPTIONS: Final = {"response_mode": "--mode", "page_size": "--page-size", "max_tokens": "--budget"}
 _ARGUMENTS: Final = {"vendor_name": "name"}
@@ -44,7 +44,6 @@ def _name_options(advice: str | None) -> str | None:
     return advice and _ARGUMENT.sub(lambda found: _OPTIONS[found[0]], advice)
 
 
-READ_KINDS: Final = "Markdown, HTML, text, reStructuredText, PDF and JSONL"
 _TEXT_WIDTH: Final = 100
 _MOST_KINDS: Final = 6
 
@@ -148,6 +147,8 @@ def emptiness(roots: Sequence[Path], unreadable: int, passed: Counter[str]) -> s
     """Why nothing was found in these folders; None when nobody has looked."""
     if not roots:
         return None
+    from aerogram_knowledge.documents.document import READ_KINDS
+
     told = [f"{unreadable} unreadable"] if unreadable else []
     told += [f"{passed.total()} not read: {kinds(passed)}"] if passed else []
     where = ", ".join(map(str, roots))

@@ -39,8 +39,10 @@ from aerogram_knowledge.documents.front import (
 from aerogram_knowledge.documents.language import language_of
 from aerogram_knowledge.documents.sections import Layout, Section, Span, layout_of
 
-__all__ = ["SUFFIXES", "Document", "File", "read_file", "suffix_of"]
+__all__ = ["READ_KINDS", "SUFFIXES", "Document", "File", "read_file", "suffix_of"]
 
+READ_KINDS: Final = "Markdown, HTML, text, reStructuredText, PDF, notebooks (.ipynb), JSON and JSONL"
+"""The kinds of files that are read, in words."""
 SUFFIXES: Final = {
     ".htm": "html",
     ".html": "html",

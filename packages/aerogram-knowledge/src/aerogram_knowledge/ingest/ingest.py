@@ -115,8 +115,8 @@ class Ingester:
         listing = list_files(root, label, self.without, roots)
         known = self.store.files()
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
-        done = IngestResult(unchanged=len(listing.files) - len(pending), passed=listing.passed)
         same = _unchanged_files(listing, known, pending)
+        done = IngestResult(unchanged=sum(one.problem is None for one in same), passed=listing.passed)
         done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
         done.notes = {one.path: one.note for one in same if one.note}
         finished, done_bytes, bytes_ = 0, 0, sum(file.size for file in pending) or 1

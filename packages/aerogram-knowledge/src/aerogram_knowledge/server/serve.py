@@ -30,6 +30,7 @@ from aerogram.errors import Conflict, MissingExtra, NotFound, Unavailable
 from aerogram.serving.gate import refuse_exposure
 from aerogram.serving.listener import answer_on, leave_in_time, listening, make_server, run_to_the_end, signals
 from aerogram_knowledge.access.keys import Keys
+from aerogram_knowledge.documents.document import READ_KINDS
 from aerogram_knowledge.hosting.addresses import is_url, without_secrets
 from aerogram_knowledge.hosting.client_files import KEY_VARIABLE
 from aerogram_knowledge.hosting.drain import Drain
@@ -169,7 +170,7 @@ def _warn(done: IngestResult) -> None:
     """Say what is served less than somebody may think who has named documents."""
     _warn_of_files(done)
     if not (done.files or done.unchanged):
-        log.warning("no document was found: Markdown, HTML, text, reStructuredText, PDF and JSONL files are read")
+        log.warning("no document was found: %s files are read", READ_KINDS)
 
 
 def _warn_of_files(done: IngestResult, heard: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -372,7 +373,7 @@ def welcome(address: str, question: str, owner: str | None = None) -> str:
 
     `owner` is the token that lets the owner watch a server that asks for keys; what to try then has a key as well.
     """
-    query = urlencode({"q": question, "envelope": "v2"})
+    query = urlencode({"q": question, "response_mode": "preview", "envelope": "v2"})
     header = f'-H "X-API-Key: ${KEY_VARIABLE}" ' if owner else ""
     client: dict[str, Any] = {"type": "http", "url": address + MCP_PATH}
     if owner:

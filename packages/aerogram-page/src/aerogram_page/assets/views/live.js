@@ -157,7 +157,7 @@ function rowOf(said, look) {
     { data: { id: said.request_id } },
     cell(t("live.time"), "number", said.time ? clock(said.time) : "–"),
     cell(t("live.tool"), "", tool),
-    cell(t("live.tokens"), "number", tokensOf(said), gauge),
+    cell(t("live.tokens"), "number", tokensOf(said), isCounted(said) ? gauge : null),
     cell(t("live.fidelity"), "", levelOf(said)),
     cell(t("live.problem"), "", problemOf(said)),
     cell(t("live.duration"), "number", said.ms === undefined || said.ms === null ? "–" : milliseconds(said.ms)),
@@ -175,7 +175,9 @@ function levelOf({ fidelity, problem }) {
 
 const problemOf = ({ problem }) => (problem ? el("span", { class: "chip bad" }, problem.code ?? problem) : "–");
 
+const isCounted = ({ tokens }) => tokens !== null && tokens !== undefined;
+
 function tokensOf({ tokens, tokens_before: before }) {
-  if (tokens === null || tokens === undefined) return el("span", { class: "quiet" }, t("live.noBudget"));
+  if (!isCounted({ tokens })) return el("span", { class: "quiet" }, t("live.noBudget"));
   return before && before !== tokens ? `${count(before)} → ${count(tokens)}` : count(tokens);
 }
