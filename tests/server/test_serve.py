@@ -108,7 +108,7 @@ def test_from_the_first_run_to_the_end_of_the_second(documents, tmp_path):
         tried = httpx.get(command_to_try.partition("'")[2].rstrip("'"), timeout=30)
         best = tried.json()["results"][0]
         assert best["source_file"].endswith(".md")
-        assert best["context_header"] and best["chunk_snippet"]  # a first look is at what was found, not at numbers alone
+        assert best["context_header"] and best["chunk_snippet"]  # more than numbers
         first = search(server, "rye")
         answer, code = end_in_the_middle(server, signal.SIGTERM)
         assert answer.startswith(b"HTTP/1.1 200")
