@@ -104,9 +104,8 @@ def page_routes(host: Host) -> list[Route]:
         ("GET", f"{API}/calls/{{number:int}}", handlers.call),
         ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.recover),
     ]
-    told = {"name": PAGE, "include_in_schema": False}
     return [
-        Route(path, _Endpoint(handler, is_own=path.startswith(API)), methods=[method], **told)
+        Route(path, _Endpoint(handler, path), methods=[method], name=PAGE, include_in_schema=False)
         for method, path, handler in table
     ]
 
@@ -122,11 +121,11 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 class _Endpoint:
-    """A handler as an application: whatever it raises is answered in shape; what `is_own` only the page may ask."""
+    """A handler as an application: whatever it raises is answered in shape; below `API` only the page may ask."""
 
-    def __init__(self, handler: Handler, *, is_own: bool) -> None:
+    def __init__(self, handler: Handler, path: str) -> None:
         self._handler = handler
-        self._is_own = is_own
+        self._is_own = path.startswith(API)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
