@@ -127,6 +127,21 @@ async def test_a_server_that_stands_still_is_ended_and_started_again(tmp_path):
         assert len(started.read_text().split()) == 2
 
 
+MUTE = SMALL.replace("OTHERWISE", "continue")
+
+
+def test_a_call_takes_no_longer_than_it_may():
+    """It is looked whether the server lives once the call has its answer; a further call waits for that."""
+    wire = small(MUTE, "--timeout", "1")
+    since = time.monotonic()
+    problem = wire.ask(1, "tools/call", name="one")["result"]["_meta"]["dev.aerogram/problem"]
+    assert time.monotonic() - since < 4
+    assert "within 1 s" in problem["message"] and problem["retry"] == "check"
+    assert wire.ask(2, "tools/list")["result"]["tools"]
+    assert wire.end() == 0
+    assert "the server was started again" in wire.errors
+
+
 def _run_behind():
     return f"runpy.run_path({str(BEHIND)!r}, run_name='__main__')"
 

@@ -117,6 +117,7 @@ class Link:
         self._dispatcher: JSONRPCDispatcher[Any] | None = None
         self._group: anyio.abc.TaskGroup | None = None
         self._stop = anyio.Event()
+        self._looked: anyio.Event | None = None
         self._beginning = anyio.CancelScope()
         self.has_begun = False
         self._numbers = itertools.count(1)
@@ -155,7 +156,10 @@ class Link:
                     await self._greet()
                     self.has_begun = True
                     task_status.started()
-                    await self._stop.wait()
+                    try:
+                        await self._stop.wait()
+                    finally:
+                        self._group = None
                     group.cancel_scope.cancel()
         except Exception as error:
             self.failure = _first(error)
@@ -178,14 +182,18 @@ class Link:
         if not self.has_begun:
             self._beginning.cancel()
 
+    async def look(self) -> None:
+        """Wait until it is known whether the server lives, where that is in doubt."""
+        if self._looked is not None:
+            await self._looked.wait()
+
     async def wait_for_end(self) -> None:
         """Wait until the session is over."""
         await self._stop.wait()
 
     async def _note_garbage(self, error: Exception) -> None:
         if isinstance(error, Exited):
-            assert self._group is not None
-            self._group.start_soon(self._look_after, "its program has ended")
+            self._look_after("its program has ended")
             return
         self.garbage += 1
         if self.garbage == 1:
@@ -249,9 +257,9 @@ class Link:
             return await self._ask(method, params, options)
         except MCPError as error:
             if _is_cut_off(error):
-                await self._look_after(method, may_be_another=True)
+                self._look_after(method, may_be_another=True)
             elif error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
-                await self._look_after(method)
+                self._look_after(method)
             raise self._failure(error, method) or error from None
 
     async def _ask(self, method: str, params: Params, options: CallOptions) -> dict[str, Any]:
@@ -293,7 +301,14 @@ class Link:
                 headers.update(mcp_param_headers(self._headers[name], params.get("arguments") or {}))
         return headers
 
-    async def _look_after(self, reason: str, *, may_be_another: bool = False) -> None:
+    def _look_after(self, reason: str, *, may_be_another: bool = False) -> None:
+        """Have it looked whether the server lives; who is in doubt is answered meanwhile, and further calls wait."""
+        is_under_way = self._looked is not None and not self._looked.is_set()
+        if self._group is not None and self.has_begun and not (is_under_way or self.has_ended):
+            self._looked = anyio.Event()
+            self._group.start_soon(self._end_unless_alive, reason, may_be_another, self._looked)
+
+    async def _end_unless_alive(self, reason: str, may_be_another: bool, looked: anyio.Event) -> None:
         """End a server that does not even say that it lives, so that the next call gets one that does.
 
         Where a connection broke there may be another server by now, which does not know of the session, and says so in
@@ -310,6 +325,8 @@ class Link:
                 self.stop()
         except ReplyError:  # it refuses this, and so it is there
             return
+        finally:
+            looked.set()
 
     def _failure(self, error: MCPError, method: str) -> ReplyError | None:
         """What our own words are for an error that is not the server's; None for one that is."""

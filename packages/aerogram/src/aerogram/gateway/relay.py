@@ -526,8 +526,10 @@ class Relay:
             front.line = await self._choose_line(front)
         line = front.line
         line.used = time.monotonic()
-        if line.link is not None and not line.link.has_ended:
-            return line, line.link
+        if line.link is not None:
+            await line.link.look()
+            if not line.link.has_ended:
+                return line, line.link
         async with line.lock:
             if line.link is None or line.link.has_ended:
                 self._lines.setdefault(line.key, line)
