@@ -90,6 +90,14 @@ def test_nobody_loses_a_key_that_is_made_at_the_same_time(keys):
     assert {key.name for key in keys.all()} == {f"n{number}" for number in range(8)}
 
 
+def test_an_id_is_of_its_key_and_not_of_one_that_is_called_so(keys):
+    ada, _ = keys.create("ada")
+    other, secret = keys.create(ada.id)
+    assert keys.revoke(ada.id).name == "ada"
+    assert keys.check(secret).name == ada.id
+    assert keys.revoke(ada.id).id == other.id
+
+
 def test_a_name_is_free_again_once_its_key_is_revoked(keys):
     first = keys.create("ada").key
     with pytest.raises(Conflict, match="a key 'ada' already"):

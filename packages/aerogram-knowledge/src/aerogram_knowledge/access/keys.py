@@ -152,16 +152,16 @@ class Keys:
         return IssuedKey(key, secret)
 
     def revoke(self, name: str) -> Key:
-        """End a key, by its name or its id."""
+        """End a key, by its id or its name: a key that has this id is meant before one that is called so."""
         ended: list[Key] = []
 
         def end(keys: dict[str, Key]) -> None:
-            for one in list(keys.values()):
-                if one.revoked is None and name in (one.name, one.id):
-                    keys[one.id] = replace(one, revoked=self.now)
-                    ended.append(keys[one.id])
-            if not ended:
+            active = [one for one in keys.values() if one.revoked is None]
+            found = [one for one in active if one.id == name] or [one for one in active if one.name == name]
+            if not found:
                 raise NotFound(f"there is no key {name!r} to revoke; `aerogram keys list` shows them")
+            ended[:] = [replace(one, revoked=self.now) for one in found]
+            keys |= {one.id: one for one in ended}
 
         self._change(end)
         return ended[0]
