@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from aerogram.errors import IntegrityError, Unavailable
+from aerogram.errors import IntegrityError, Unavailable, ValidationFailed
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import query_terms
@@ -165,6 +167,36 @@ def test_damaged_keywords_are_told_plainly_and_rebuilt_on_request(small, tmp_pat
     assert "rebuilt" in repair(tmp_path / "index")
     with Knowledge(tmp_path / "index") as index:
         assert index.search("apples").data[0]["source_file"] == "farm/harvest.md"
+
+
+def test_a_repair_that_is_cut_off_loses_no_id(write, tmp_path):
+    """Neither before the new rows stand where the damaged ones did, nor while the documents are read again."""
+    folder = write({"a.md": "# Old\n\nAbout walruses.\n"} | {f"b{n}.md": f"# {n}\n\nZebra {n}.\n" for n in range(150)})
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(folder)
+        (folder / "a.md").unlink()
+        index.ingest()
+        before = {row["source_file"]: row["chunk_id"] for row in index.search("zebra", page_size=50).data}
+    rows = tmp_path / "index" / "rows.sqlite"
+    with contextlib.closing(sqlite3.connect(rows)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'chunks'").fetchone()
+    with rows.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    with pytest.raises(ValidationFailed, match="no embedding model"):
+        repair(tmp_path / "index", embedder="/nope")
+
+    def cut_off(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        repair(tmp_path / "index", progress=cut_off)
+    repair(tmp_path / "index")
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest()
+        now = {row["source_file"]: row["chunk_id"] for row in index.search("zebra", page_size=50).data}
+    kept = before.keys() & now.keys()
+    assert len(kept) > 20 and {name: now[name] for name in kept} == {name: before[name] for name in kept}
 
 
 @in_a_folder

@@ -1,13 +1,15 @@
 """Repair: an index made again, from its rows if they are sound, else from the documents.
 
 Damaged rows are kept beside the new ones. Whatever can still be read of the register of ids is carried over, so that
-chunks keep theirs.
+chunks keep theirs: before the new rows take the place of the old ones in one step, so that a repair that is cut off has
+lost nothing, and an ingest goes on with it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -21,6 +23,7 @@ from aerogram_knowledge.roots import Roots
 __all__ = ["repair"]
 
 ROWS: Final = "rows.sqlite"
+DRAFT: Final = "repair"
 
 
 def repair(folder: Path, *, embedder: str | Embedder | None = None, progress: Progress | None = None) -> str:
@@ -44,12 +47,16 @@ def _is_sound(rows: Path) -> bool:
 
 
 def _read_again(folder: Path, embedder: str | Embedder | None, progress: Progress | None) -> str:
-    """Put the damaged rows aside and read the documents again."""
+    """Put new rows in the place of the damaged ones, and read the documents again."""
     roots = _roots(folder)
-    aside = _put_aside(folder)
+    draft = folder / DRAFT
+    shutil.rmtree(draft, ignore_errors=True)
+    with Knowledge(draft, embedder=embedder) as fresh:
+        roots.keep(fresh.store)
+    kept = _carry_over(folder / ROWS, draft / ROWS)
+    aside = _put_in_place(draft / ROWS, folder / ROWS)
+    shutil.rmtree(draft)
     with Knowledge(folder, embedder=embedder) as knowledge:
-        kept = _carry_over(aside, folder / ROWS)
-        roots.keep(knowledge.store)
         done = knowledge.ingest(progress=progress)
         knowledge.rebuild()
     return f"read again from the documents: {done.chunks} chunks, {kept} ids carried over; the damaged rows are {aside}"
@@ -66,13 +73,15 @@ def _roots(folder: Path) -> Roots:
     return roots
 
 
-def _put_aside(folder: Path) -> Path:
+def _put_in_place(fresh: Path, rows: Path) -> Path:
+    """Put new rows in the place of damaged ones, which get another name; there are rows at any moment."""
     number = 1
-    while (aside := folder / f"damaged-{number}.sqlite").exists():
+    while (aside := rows.with_name(f"damaged-{number}.sqlite")).exists():
         number += 1
-    (folder / ROWS).rename(aside)
+    shutil.copy2(rows, aside)
     for left in ("-wal", "-shm"):
-        (folder / f"{ROWS}{left}").unlink(missing_ok=True)
+        rows.with_name(f"{ROWS}{left}").unlink(missing_ok=True)
+    fresh.replace(rows)
     return aside
 
 
@@ -83,4 +92,6 @@ def _carry_over(damaged: Path, fresh: Path) -> int:
         found.extend(old.execute("SELECT id, path, digest, occurrence FROM identities"))
     with contextlib.closing(sqlite3.connect(fresh)) as new, new:
         new.executemany("INSERT OR IGNORE INTO identities VALUES (?, ?, ?, ?)", found)
+        new.commit()
+        new.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return len(found)
