@@ -8,7 +8,7 @@ from typing import Any
 from aerogram.digest.batch import Batch, Outcome
 from aerogram.digest.digest import Digest
 from aerogram.digest.payload import CONTENT_TYPE
-from aerogram.digest.verification import verify
+from aerogram.digest.verification import holds
 from aerogram.reply import Citation, Fidelity, FidelityLevel, Problem, Reply
 
 About = Mapping[str, Mapping[str, str]]
@@ -37,7 +37,7 @@ def citations_of(
     """One citation for each quotation of a digest, with the locator that finds it in the canonical text."""
     if digest.payload is None:
         return ()
-    verified = digest.text is not None and bool(verify(digest.payload, digest.text))
+    verified = digest.text is not None and holds(digest.payload, digest.text)
     known = about or {}
     return tuple(
         Citation(

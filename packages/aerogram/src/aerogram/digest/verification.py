@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
@@ -238,16 +239,27 @@ async def _verify_archived(payload: DigestPayload, archive: TextArchive, princip
     except NotFound as error:
         missing = Mismatch("source_text_hash", f"the archive has no such text: {error}", payload.source_text_hash, None)
         return Verification((missing,), len(payload.evidence_snippets))
-    return _verify_text(payload, text)
+    return await asyncio.to_thread(_verify_text, payload, text)  # a long text takes seconds
 
 
 def _verify_text(payload: DigestPayload, text: str) -> Verification:
+    found = _mismatches(payload, text)
+    is_its_text = not any(one.field == "source_text_hash" for one in found)
+    unfound = find_unfound(payload, text) if is_its_text else ()
+    return Verification(tuple(found), len(payload.evidence_snippets), unfound)
+
+
+def holds(payload: DigestPayload, text: CanonicalText) -> bool:
+    """Whether hash, counts and quotations hold: what `verify` says, without looking for each sentence in the text."""
+    return not _mismatches(payload, text.text)
+
+
+def _mismatches(payload: DigestPayload, text: str) -> list[Mismatch]:
     checks = [_hash_mismatch(payload, text)]
     is_its_text = checks[0] is None
     checks += [_snippet_mismatch(payload, number, text) for number in range(len(payload.evidence_snippets))]
     checks += _count_mismatches(payload, text) if is_its_text else ()
-    unfound = find_unfound(payload, text) if is_its_text else ()
-    return Verification(tuple(check for check in checks if check), len(payload.evidence_snippets), unfound)
+    return [check for check in checks if check]
 
 
 def _hash_mismatch(payload: DigestPayload, text: str) -> Mismatch | None:
