@@ -59,6 +59,26 @@ def test_legacy_callers_get_fastapi_s_own_validation_errors(client):
     assert response.status_code == 422 and response.json()["detail"][0]["loc"] == ["query", "limit"]
 
 
+class Strict(BaseModel, extra="forbid"):
+    name: str = ""
+
+
+def test_very_many_faults_of_one_body_are_told_as_far_as_somebody_reads_them(serve):
+    app = FastAPI()
+
+    @app.post("/strict")
+    def strict(given: Strict) -> Strict:
+        return given
+
+    install(app, versions=Versions(vendor="acme"))
+    client, body = serve(app), {f"member {number}": number for number in range(20_000)}
+    problem = read(client.post("/strict?envelope=v2", json=body).content).problem
+    assert problem.message.endswith("Extra inputs are not permitted (and more than 95 more)")
+    assert [one["field"] for one in problem.details["errors"]] == [f"body.member {number}" for number in range(100)]
+    legacy = client.post("/strict", json=body)
+    assert (legacy.status_code, len(legacy.json()["detail"])) == (422, 1_000)
+
+
 @pytest.mark.parametrize(
     ("path", "ended"),
     [

@@ -68,6 +68,9 @@ __all__ = ["Installation", "Schedule", "Versions", "from_health", "from_offset_p
 
 log = logging.getLogger("aerogram")
 
+MOST_ANSWERED: Final = 1_000
+"""So many faults of a request are answered; each takes some time to write, and a small body can have very many."""
+
 _REQUEST: Final = "aerogram_request"
 _RESPONSE: Final = "aerogram_response"
 _IDS: Final = "Only the items with these ids, separated by commas or in several parameters"
@@ -202,7 +205,7 @@ def _headers_read(dependant: Dependant) -> Iterator[str]:
 
 
 def _make_faults_writable(app: Starlette) -> None:
-    """Have whoever answers for input that is not valid find nothing in it that cannot be repeated.
+    """Have whoever answers for input that is not valid find nothing in it that cannot be repeated, and no endless list.
 
     What is not sent as JSON is validated as bytes, and these need not be text.
     """
@@ -211,6 +214,8 @@ def _make_faults_writable(app: Starlette) -> None:
         return
 
     def clean(error: RequestValidationError) -> RequestValidationError:
+        if len(error.errors()) > MOST_ANSWERED:
+            error = RequestValidationError(error.errors()[:MOST_ANSWERED], body=error.body)
         for one in error.errors():
             if isinstance(one.get("input"), bytes):
                 one["input"] = one["input"].decode("utf-8", "replace")

@@ -30,6 +30,8 @@ LOOK_FIRST: Final = "The call may have been carried out: look at the state befor
 MASK = "***"
 MOST_FAULTS = 5
 """So many faults of one call are explained."""
+MOST_DETAILED = 100
+"""So many are told one by one."""
 _LONGEST_RECEIVED = 200
 
 
@@ -131,9 +133,10 @@ def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
     """Pydantic's errors as field, constraint and received value of each fault, never a secret."""
     errors = list(errors)
     code = _code_of({one["type"] for one in errors})
-    faults = [_fault(one) for one in errors]
+    faults = [_fault(one) for one in errors[:MOST_DETAILED]]
     told = "; ".join(f"{one['field']}: {one['detail']}" for one in faults[:MOST_FAULTS])
-    others = f" (and {len(faults) - MOST_FAULTS} more)" if len(faults) > MOST_FAULTS else ""
+    more = "" if len(errors) <= MOST_DETAILED else "more than "
+    others = f" (and {more}{len(faults) - MOST_FAULTS} more)" if len(faults) > MOST_FAULTS else ""
     details = {**faults[0]} if len(faults) == 1 else {**faults[0], "errors": faults}
     return Problem.of(code, f"Validation failed: {told}{others}", remediation=_remedy_of(faults), details=details)
 
