@@ -245,6 +245,20 @@ def test_a_check_says_what_would_apply_and_what_is_missing(aerogram, settings): 
     assert said["far"]["budget"] == "claude-code" and said["far"]["headers"] == {"Authorization": "Bearer ${FAR_TOKEN}"}
 
 
+@pytest.mark.parametrize("told", [("--check",), ()])
+def test_a_key_that_no_header_can_hold_is_told_by_its_header_alone(aerogram, told):  # noqa: F811
+    header = ("http://127.0.0.1:9/mcp", "--header", "Authorization: Bearer ${KEY}", *told)
+    done = aerogram("wrap", *header, KEY="sk-SECRET\r\nX: y")
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and b"SECRET" not in said and b"Traceback" not in said
+    assert b"The header Authorization has a character that no header may have; Look for a line break" in said
+
+
+def test_the_end_of_a_line_behind_a_key_is_no_part_of_it(aerogram):  # noqa: F811
+    header = ("http://127.0.0.1:9/mcp", "--header", "Authorization: Bearer ${KEY}", "--check")
+    assert aerogram("wrap", *header, KEY="sk-SECRET\n").returncode == 0
+
+
 def test_a_command_that_is_not_there_fails_a_check(aerogram):  # noqa: F811
     done = aerogram("wrap", "--check", "--", "no-such-command", "--with", "options")
     assert done.returncode == 1 and b"the command no-such-command is not there" in done.stderr

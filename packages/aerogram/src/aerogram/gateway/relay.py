@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import anyio
 import anyio.abc
+import httpx2
 import mcp_types
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.shared.dispatcher import Outbound
@@ -992,7 +993,9 @@ def _unavailable(failure: Exception | None) -> ReplyError:
     refusal = None if response is None else refusal_of(response.status_code, response.headers)
     if refusal is not None:
         return refusal
-    words = f": {shorten_paths(str(failure), {})}" if failure is not None and str(failure) else ""
+    # other exceptions may repeat what the request was made of, such as a key in a header
+    is_told = isinstance(failure, (OSError, MCPError, httpx2.NetworkError, httpx2.TimeoutException))
+    words = f": {shorten_paths(str(failure), {})}" if is_told and str(failure) else ""
     return Unavailable(
         f"The server behind does not start{words}"[:500], remediation="Check the wrapped server by itself"
     )

@@ -61,6 +61,17 @@ def expand(text: str) -> str:
     return _VARIABLE.sub(value, text)
 
 
+def _header_value(name: str, text: str) -> str:
+    """The value of a header, as it is sent: without the end of a line that files of secrets end with."""
+    value = expand(text).strip()
+    if not value.isascii() or not value.isprintable():
+        raise ValidationFailed(
+            f"The header {name} has a character that no header may have",
+            remediation="Look for a line break, or a letter beyond ASCII, in the variable that it is made of",
+        )
+    return value
+
+
 def _check_budget(value: int | str) -> int | str:
     is_by_client, own = split_by_client(value)
     try:
@@ -125,7 +136,7 @@ class Settings(BaseModel):
     def source(self) -> Source:
         """How the server is reached."""
         if self.url is not None:
-            headers = {name: expand(value) for name, value in self.headers.items()}
+            headers = {name: _header_value(name, value) for name, value in self.headers.items()}
             return Address(self.url, headers, self.transport, self.login)
         environment = {name: os.environ[name] for name in self.env if name in os.environ}
         return Command(tuple(self.command or ()), environment)
@@ -159,14 +170,20 @@ class Settings(BaseModel):
         return {"limits": Limits.in_memory(Plan.of(*self.limits, per_tool=per_tool))}
 
     def missing(self) -> str | None:
-        """What has to be there for the server to be reached, and is not."""
+        """What has to be there for the server to be reached, and is not, or not as it has to be."""
         if self.command is not None:
             path = get_default_environment().get("PATH")
             if not self.command or shutil.which(self.command[0], path=path) is None:
                 return f"the command {' '.join(self.command[:1]) or '(none)'} is not there"
         named = (name for value in self.headers.values() for name in _VARIABLE.findall(value))
         unset = next((name for name in named if name not in os.environ), None)
-        return None if unset is None else f"the variable {unset} of a header is not set"
+        if unset is not None:
+            return f"the variable {unset} of a header is not set"
+        try:
+            self.source()
+        except ValidationFailed as error:
+            return f"{error.message}; {error.remediation}"
+        return None
 
     def describe(self) -> dict[str, Any]:
         """What would apply, for somebody who wants to see it before; variables by their names."""
