@@ -9,6 +9,7 @@ import pytest
 from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.contract.cache import Cache
+from aerogram.cursor import CursorKeys
 from aerogram.errors import NotFound
 from aerogram.reply import Reply
 
@@ -47,3 +48,21 @@ async def test_a_cache_in_files_may_be_moved_too(tmp_path):
     await Cache.at(tmp_path / "one").fetch("key", answer, request_id="req_1")
     (tmp_path / "one").rename(tmp_path / "two")
     assert (await Cache.at(tmp_path / "two").fetch("key", never, request_id="req_2")).data == "fresh"
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_a_program_that_goes_to_another_folder_leaves_its_archive_where_it_is(tmp_path, monkeypatch, is_named):
+    """As a daemon does when it has started; its keys for cursors stay there as well."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AEROGRAM_STATE", "state")
+    archive = Archive.at("state/archive" if is_named else None)
+    keys = CursorKeys.at("state/cursor-keys.json" if is_named else None)
+    await archive.put(OLD)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    await archive.put(NEW)
+    await archive.sweep()
+    keys.rotate()
+    assert [await Archive.at(tmp_path / "state" / "archive").get(one.hash) for one in (OLD, NEW)] == [OLD, NEW]
+    assert CursorKeys.at(tmp_path / "state" / "cursor-keys.json").signing_key() == keys.signing_key()
+    assert not any((tmp_path / "elsewhere").iterdir())

@@ -226,10 +226,9 @@ class _FileCursorKeys(CursorKeys):
     """Keys in a file that several processes may share; each notices what another one has rotated."""
 
     def __init__(self, path: Path, rotate_every: float, keep: float) -> None:
-        self._path = path
+        self._path = private_directory(path.parent) / path.name
         self._rotate_every = rotate_every
         self._keep = keep
-        private_directory(path.parent)
         self._update(rotate=False)
 
     def signing_key(self) -> SigningKey:

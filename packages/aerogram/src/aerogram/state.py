@@ -36,9 +36,9 @@ def expand_home(path: str | os.PathLike[str]) -> Path:
 
 
 def private_directory(path: Path) -> Path:
-    """The directory, made when absent, for its owner alone."""
+    """The directory, made when absent, for its owner alone; it stays the same wherever the program goes from here."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return path
+    return path.absolute()
 
 
 def state_directory() -> Path:
