@@ -31,7 +31,7 @@ export default {
     INTERNAL_ERROR: { title: "内部エラー", remediation: "間隔をあけて一度再試行し、続くようならリクエスト ID を知らせてください。" },
     INTEGRITY_ERROR: { title: "整合性の検査に失敗しました", remediation: "一度再試行し、続くようならリクエスト ID を知らせてください。" },
     TOOL_ERROR: { title: "ツールが失敗しました", remediation: "ツールの説明を読み、呼び出しを変えるか、別の方法を取ってください。" },
-    UNAVAILABLE: { title: "一時的に利用できません", remediation: "間隔をあけて再試行してください。retry_after があれば、その秒数だけ待ってください。" },
+    UNAVAILABLE: { title: "一時的に利用できません", remediation: "間隔をあけて再試行してください。" },
   },
   warnings: {
     CONTENT_TRUNCATED: { description: "大きさの上限に収めるため、内容を短くしました", suggestion: "ハッシュで、またはハッシュと ID で残りを取得してください" },
