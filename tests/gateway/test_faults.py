@@ -299,6 +299,19 @@ async def test_two_gateways_share_an_archive():
         assert back.content[0].text == "300"
 
 
+HINTED = SMALL.replace('{"type": "object"}', '{"type": "object"}, "annotations": {"readOnlyHint": True}').replace(
+    "OTHERWISE", "continue"
+)
+
+
+def test_a_tool_that_only_reads_may_be_called_again_after_it_was_lost():
+    """What a server says of its own tools is advice to whoever calls them, and nothing is done because of it."""
+    wire = small(HINTED, "--timeout", "0.5")
+    problem = wire.ask(1, "tools/call", name="one")["result"]["_meta"]["dev.aerogram/problem"]
+    assert (problem["retry"], problem["remediation"]) == ("yes", "Retry with backoff.")
+    wire.end()
+
+
 LEAVES = SMALL.replace("OTHERWISE", "\n        if os.fork(): os._exit(0)\n        import time; time.sleep(60)")
 REPLACED = "import os, sys\nif os.fork(): os._exit(0)\n" + SMALL.replace("OTHERWISE", 'result = {"content": []}')
 

@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import uvicorn
+from mcp_types import ToolAnnotations
 
 from aerogram import Archive, Contract
 from aerogram.contract.flags import RESPONSE_CONTRACT_V2, Flags
@@ -57,8 +58,8 @@ def tool_servers(framework: str) -> Iterator[tuple[str, Any]]:
     for module in ENVELOPES:
         for kind, settings in TOOL_KINDS.items():
             server, install, add = new_server(framework)
-            for handler in module.HANDLERS:
-                add(handler)
+            for handler in module.HANDLERS:  # they only read, so that what breaks off can be called again
+                add(handler, annotations=ToolAnnotations(read_only_hint=True))
             install(server, dialect=module.DIALECT, **module.SETTINGS, **settings())
             yield f"{module.DIALECT} {kind}", as_application(framework, server)
     server, install, add = new_server(framework)

@@ -4,6 +4,9 @@ An exception is looked up by its classes, nearest first. What nobody has declare
 the caller's business is masked: the caller gets INTERNAL_ERROR and a request id, the
 log gets the trace under that id. A model that refuses its values blames the caller, who may
 have sent them; one that answers are made of does not, nor any other once a framework has checked the input.
+
+A call that breaks off in the middle may have changed something. Unless it is known that it may be repeated, or somebody
+has declared what its exception means, its caller is told to look at the state first.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import math
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from aerogram.codes import TABLE
@@ -26,6 +29,14 @@ log = logging.getLogger("aerogram")
 
 LOOK_FIRST: Final = "The call may have been carried out: look at the state before you repeat it"
 """The advice where nobody knows whether something was done, or it was and cannot be told."""
+
+
+class BrokenOff(ReplyError):
+    """What is known of a failure in the middle of a call that nobody has declared.
+
+    Its code may promise that the call can be repeated; whether that holds, the call itself decides.
+    """
+
 
 MASK = "***"
 MOST_FAULTS = 5
@@ -67,8 +78,27 @@ def is_declared(exception: BaseException) -> bool:
     return any(_is_pydantic(cls) or _RULES.get(cls) is not _USUAL.get(cls) for cls in classes)
 
 
-def problem_of(exception: BaseException, *, request_id: str | None = None) -> Problem:
-    """The problem an exception stands for; an unknown one is masked and logged under the request id."""
+def problem_of(exception: BaseException, *, request_id: str | None = None, may_repeat: bool = True) -> Problem:
+    """The problem an exception stands for; an unknown one is masked and logged under the request id.
+
+    `may_repeat`: the call that it has ended can be made again without harm, whatever has been done already.
+    """
+    problem = _problem_of(exception, request_id)
+    is_meant = is_declared(exception) and not isinstance(exception, BrokenOff)
+    return problem if may_repeat or is_meant else look_first(problem)
+
+
+def look_first(problem: Problem) -> Problem:
+    """The problem of a call that may have been carried out, and is not to be repeated unseen.
+
+    Whoever sets a limit refuses before anything is done.
+    """
+    if problem.retry != "yes" or problem.kind == "rate_limit":
+        return problem
+    return replace(problem, retry="check", remediation=LOOK_FIRST)
+
+
+def _problem_of(exception: BaseException, request_id: str | None) -> Problem:
     if isinstance(exception, ReplyError):
         return _declared_problem(exception)
     for cls in type(exception).__mro__:
@@ -81,7 +111,12 @@ def problem_of(exception: BaseException, *, request_id: str | None = None) -> Pr
             return invalid_input(exception.errors(include_url=False))  # type: ignore[attr-defined]  # pydantic's
     request_id = request_id or new_request_id()
     log_failure(exception, request_id)
-    return Problem.of("INTERNAL_ERROR", f"Internal error; the log has it under {request_id}")
+    return Problem.of("INTERNAL_ERROR", hidden_words(request_id))
+
+
+def hidden_words(request_id: str) -> str:
+    """What is said of a failure that is told to the log alone."""
+    return f"Internal error; the log has it under {request_id}"
 
 
 def blames_answer(exception: BaseException) -> bool:

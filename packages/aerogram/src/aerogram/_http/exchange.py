@@ -132,6 +132,8 @@ Scope: TypeAlias = MutableMapping[str, Any]
 
 MOST_PARAMETERS: Final = 1_000
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
+REPEATABLE_METHODS: Final = SAFE_METHODS | {"DELETE", "OPTIONS", "PUT", "TRACE"}
+"""Those of which a second request changes no more than the first (RFC 9110, section 9.2.2)."""
 _NUMBERS: Final = frozenset({"max_tokens", "page_size"})
 _MOST_DIGITS: Final = 12
 _LONGEST_REMEMBERED: Final = 256
@@ -241,6 +243,11 @@ class HttpRequest:
         told.pop("body", None)
         read = {name: self.parsed[name] for name in told if name in self.parsed}
         return {**told, **{name: value for name, value in read.items() if is_plain(value, LONGEST_ECHO)}}
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether its method says that it can be made again, whatever has become of it."""
+        return self.scope["method"] in REPEATABLE_METHODS
 
     def asks_for(self, controls: Collection[str]) -> bool:
         """Whether the caller wants the reply shaped by one of these."""
@@ -658,7 +665,9 @@ class Exchange(HttpRequest):
         """The failure that is held, in the shape that was negotiated."""
         assert self.held is not None
         status, given = self.held["status"], self.held["headers"]
-        problem = read_problem(status, dict(given), bytes(self._content), is_meant=self.is_meant)
+        problem = read_problem(
+            status, dict(given), bytes(self._content), is_meant=self.is_meant, may_repeat=self.may_repeat
+        )
         done = await self.layer.service.answer(Reply.failed(problem), self, self.describe_call())
         await self._fail(done.reply, status, given)
 
@@ -814,7 +823,8 @@ class Exchange(HttpRequest):
         try:
             return self._render(reply, status, json)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
-            failed = Reply.failed(problem_of(error, request_id=self.request_id), request_id=self.request_id)
+            problem = problem_of(error, request_id=self.request_id, may_repeat=self.may_repeat)
+            failed = Reply.failed(problem, request_id=self.request_id)
             operation = self.terms.operation if self.terms else self.scope["path"]
             return self._render(self.layer.speakers[self.version].complete(failed, operation=operation), None)
 

@@ -23,7 +23,7 @@ from aerogram.documents.standard_v2 import NEXT_OFFSET
 from aerogram.errors import ContractError
 from aerogram.limits import header_fields
 from aerogram.normalize.plain import json_around
-from aerogram.problems import invalid_input
+from aerogram.problems import invalid_input, look_first
 from aerogram.reply import Page, Problem, Reply
 
 __all__ = [
@@ -64,7 +64,7 @@ LONGEST_ERROR: Final = 256 * 1024
 """How much of an error response is read to find out what it says."""
 
 NOT_MODIFIED: Final = 304
-_SERVER_ERROR: Final = 500
+_SERVER_ERROR, _OVERLOADED = 500, 503
 _MOST_DIGITS: Final = 12
 _SAID: Final = ("detail", "message", "error_description", "title")
 _CODES: Final = ("error", "code", "error_code")
@@ -103,11 +103,23 @@ def render(
     return Body(status or 200, media_type, json_around(said, reply.data, json) if is_known else dumps(said))
 
 
-def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes, *, is_meant: bool = False) -> Problem:
+def read_problem(
+    status: int, headers: Mapping[bytes, bytes], content: bytes, *, is_meant: bool = False, may_repeat: bool = True
+) -> Problem:
     """What an error response says: in one of the dialects, as `{"detail": …}`, as text, or by its status alone.
 
-    The text of a server's failure is read only if it `is_meant` for its caller.
+    The text of a server's failure is read only if it `is_meant` for its caller. A status alone does not say whether the
+    request can be repeated, unless it is that of a server that has refused to begin.
     """
+    found, is_told = _read_problem(status, headers, content, is_meant=is_meant)
+    is_over = may_repeat or is_told or status < _SERVER_ERROR or status == _OVERLOADED
+    return found if is_over else look_first(found)
+
+
+def _read_problem(
+    status: int, headers: Mapping[bytes, bytes], content: bytes, *, is_meant: bool
+) -> tuple[Problem, bool]:
+    """The problem, and whether the response tells it in one of the dialects."""
     try:
         text = unpack(content, headers.get(b"content-encoding", b""), LONGEST_ERROR) or b""
     except ContractError:
@@ -116,11 +128,10 @@ def read_problem(status: int, headers: Mapping[bytes, bytes], content: bytes, *,
     delay = _seconds(headers.get(b"retry-after"))
     if kind.endswith((b"/json", b"+json")):
         return _read_json_problem(status, text, delay)
+    message = None  # a page for people, or a trace: not for the caller
     if kind == b"text/plain" and (status < _SERVER_ERROR or is_meant):
         message = text.decode("utf-8", "replace").strip()
-        return Problem.of(TABLE.of_status(status), message or None, retry_after=delay)
-    # a page for people, or a trace: not for the caller
-    return Problem.of(TABLE.of_status(status), retry_after=delay)
+    return Problem.of(TABLE.of_status(status), message or None, retry_after=delay), False
 
 
 def unpack(content: bytes, encodings: bytes, longest: int) -> bytes | None:
@@ -176,19 +187,19 @@ def _seconds(delay: bytes | None) -> int | None:
     return max(math.ceil((zoned - dt.datetime.now(dt.UTC)).total_seconds()), 0)
 
 
-def _read_json_problem(status: int, text: bytes, delay: float | None) -> Problem:
-    """The problem in a JSON body."""
+def _read_json_problem(status: int, text: bytes, delay: float | None) -> tuple[Problem, bool]:
+    """The problem in a JSON body, and whether that is in one of the dialects."""
     try:
         said = loads(text)
     except ContractError:
-        return Problem.of(TABLE.of_status(status), retry_after=delay)
+        return Problem.of(TABLE.of_status(status), retry_after=delay), False
     if isinstance(said, dict):
         try:
             known = recognise(said).decode(said).problem
         except ContractError:
             known = None
-        return known or _read_legacy_problem(status, said, delay)
-    return Problem.of(TABLE.of_status(status), said if isinstance(said, str) else None, retry_after=delay)
+        return known or _read_legacy_problem(status, said, delay), known is not None
+    return Problem.of(TABLE.of_status(status), said if isinstance(said, str) else None, retry_after=delay), False
 
 
 def _read_legacy_problem(status: int, said: dict[str, Any], delay: float | None) -> Problem:

@@ -274,7 +274,15 @@ class HttpService:
     ) -> Call:
         is_done = not _CONTROLS.isdisjoint(shaping) and exchange.scope["method"] not in SAFE_METHODS
         home = self._sized[CURRENT].speaker
-        return Call(contract, principal=who, is_done=is_done, home=home, **known, **shaping)
+        return Call(
+            contract,
+            principal=who,
+            is_done=is_done,
+            may_repeat=exchange.may_repeat,
+            home=home,
+            **known,
+            **shaping,
+        )
 
 
 def _says_loss(outcome: Any, exchange: Exchange) -> bool:

@@ -17,14 +17,16 @@ from functools import cache
 from typing import Any, Final
 
 from aerogram.codes import TABLE, respell
-from aerogram.errors import ReplyError
-from aerogram.problems import blames_answer, is_declared, log_failure
+from aerogram.problems import BrokenOff, blames_answer, hidden_words, is_declared, log_failure
 from aerogram.reply import Problem
 from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["Masked", "code_in", "explain_fault", "find_named", "problem_in", "seconds_until", "shorten_paths"]
 
 UNKNOWN: Final = "TOOL_ERROR"
+HIDDEN: Final = "INTERNAL_ERROR"
+"""What a failure of unknown cause is where its words are hidden."""
+_HIDDEN_ADVICE: Final = "Change the call, or do without it; if it must be made, report the request id."
 LONGEST: Final = 4_000
 """How many characters of an exception's words are told."""
 
@@ -37,24 +39,25 @@ class Masked(Exception):
         self.held = held
 
 
-def explain_fault(
-    error: Exception, arguments: Mapping[str, Any], *, shows: bool, request_id: str | None = None
-) -> Exception:
-    """What an exception of a handler means: one with a code and words for the caller, or itself where it has none."""
+def explain_fault(error: Exception, arguments: Mapping[str, Any], *, shows: bool, request_id: str) -> Exception:
+    """What an exception of a handler means, with a code and words for the caller.
+
+    Of an unknown cause nobody can say that the same call may succeed later, whether the words are hidden or not.
+    """
     if isinstance(error, Masked):
         error, shows = error.held, False
     if is_declared(error):
         return error
     cause = _innermost(error)
     code = _code_of(cause)
-    if not shows and code is None:
-        return error
     log_failure(error, request_id)
-    found = ReplyError(
-        _words_of(cause, arguments) if shows else TABLE[code or UNKNOWN].title,
-        code=code or UNKNOWN,
-        retry_after=_wait_of(cause),
-    )
+    found: Exception
+    if shows:
+        found = BrokenOff(_words_of(cause, arguments), code=code or UNKNOWN, retry_after=_wait_of(cause))
+    elif code is not None:
+        found = BrokenOff(TABLE[code].title, code=code, retry_after=_wait_of(cause))
+    else:
+        found = BrokenOff(hidden_words(request_id), code=HIDDEN, retry="no", remediation=_HIDDEN_ADVICE)
     found.__cause__ = error
     return found
 

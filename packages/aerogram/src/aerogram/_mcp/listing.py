@@ -42,6 +42,8 @@ SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 UNTOLD_CHARACTERS: Final = 50_000
 MOST_CHARACTERS: Final = 500_000
 _FINISHED: Final = ("CallToolResult", "ToolResult")
+_HARMLESS: Final = ("readOnlyHint", "idempotentHint")
+"""What a tool says of itself where a second call changes no more than the first; unless it does, it may."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Profile:
     """The items of a page, unless its caller says how many."""
     is_by_client: bool = False
     """Whether its budget is that of whoever calls."""
+    may_repeat: bool = False
+    """Whether it says of itself that a second call changes no more than the first."""
     typed: Mapping[str, Any] | None = None
     """The schema of its data as it stands in an envelope."""
     enveloped: Mapping[str, Any] | None = None
@@ -169,8 +173,9 @@ class Listing:
         is_boxed: bool = False,
         returns: Any = None,
         controls: Controls | None = None,
+        hints: Mapping[str, Any] | None = None,
     ) -> Profile:
-        """What there is to know about a tool, from its schemas and its return annotation."""
+        """What there is to know about a tool, from its schemas, its return annotation and its hints about itself."""
         given = controls_for(None if name in self.own_tools else self._controls, name) if controls is None else controls
         given = given.without(inputs.get("properties", {}))
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
@@ -193,7 +198,10 @@ class Listing:
             given = given.without(SHAPE_CHANGING)
         is_content = _is_content(returns, self._contract.forms.registry)
         parameters = given.extend(inputs)["properties"]
-        made = Profile(name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size, is_by_client)
+        may_repeat = any((hints or {}).get(one) is True for one in _HARMLESS)
+        made = Profile(
+            name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size, is_by_client, may_repeat
+        )
         if not self.spoken or self.form is None:
             return made
         typed = type_data(schema_inside(returns) if is_reply else made.data_schema)

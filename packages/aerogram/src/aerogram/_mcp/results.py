@@ -27,6 +27,7 @@ from aerogram.shape.media import NOTE
 __all__ = [
     "PREFIX",
     "find_declared",
+    "hints_of",
     "measure_stamp",
     "resource_error",
     "sdk_blocks",
@@ -42,6 +43,12 @@ MOST_SCHEMAS: Final = 500
 _ABSENT: Final = frozenset({"NotFoundError", "ResourceNotFoundError", "DisabledError"})
 """What the errors of frameworks are called that say that there is no such thing."""
 _TEXT: Final = frozenset({"type", "text", "annotations"})
+
+
+def hints_of(tool: Any) -> dict[str, Any] | None:
+    """What a tool of the SDK says of itself, in the words of the protocol."""
+    said = tool.annotations
+    return None if said is None else said.model_dump(by_alias=True)
 
 
 def tool_result(

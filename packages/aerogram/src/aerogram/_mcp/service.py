@@ -70,6 +70,7 @@ from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import normalize_tool_result
+from aerogram.problems import look_first
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
 from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
@@ -305,17 +306,19 @@ class Service:
             )
         return asked, own, notices
 
-    def _open_besides(self, profile: Profile, caller: Caller) -> Call:
-        """A call that is answered although it was not accepted."""
+    def _open_besides(self, profile: Profile, caller: Caller, *, has_begun: bool) -> Call:
+        """A call that is answered although it was not accepted; until it has begun, it can be made again."""
         legacy = Agreement(dialect="bare") if self.is_legacy(caller.principal) else agree(self.offer, caller.settings)
         client = find_client(caller.client) if profile.is_by_client else None
-        return self._call(self._contract_for(legacy, profile, caller, client), profile, caller)
+        call = self._call(self._contract_for(legacy, profile, caller, client), profile, caller)
+        return call if has_begun else replace(call, may_repeat=True)
 
     def _call(self, contract: Contract, profile: Profile, caller: Caller, **known: Any) -> Call:
         return Call(
             contract,
             operation=profile.name,
             principal=caller.principal,
+            may_repeat=profile.may_repeat,
             client_tag=caller.client_tag,
             request_id=caller.request_id,
             stamp=self._stamp,
@@ -451,10 +454,16 @@ class Service:
             raise
 
     async def answer_besides(
-        self, profile: Profile, caller: Caller, outcome: Any, convert: Conversion | None = None
+        self,
+        profile: Profile,
+        caller: Caller,
+        outcome: Any,
+        convert: Conversion | None = None,
+        *,
+        has_begun: bool = False,
     ) -> Any:
-        """What is sent for a call that came to no handler of ours."""
-        call = self._open_besides(profile, caller)
+        """What is sent for a call that came to no handler of ours; it `has_begun` where something else ran for it."""
+        call = self._open_besides(profile, caller, has_begun=has_begun)
         with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 
@@ -573,7 +582,8 @@ class Service:
         """A finished result: as it was made where that fits, else its text and structured content fitted together."""
         soft, problem = None, None
         if call.contract.soft_errors is not None:
-            soft, problem = soft_problem_in(result), unsaid_problem_in(result, call.arguments)
+            soft = _weigh(call, soft_problem_in(result))
+            problem = _weigh(call, unsaid_problem_in(result, call.arguments))
         if call.contract.soft_errors == "failure":
             problem = problem or soft
         if problem is not None:
@@ -750,12 +760,17 @@ def _is_said_in(speaker: Dialect, structured: Any) -> bool:
 def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """The reply with word of a failure that it tells of, or as that failure."""
     mode = call.contract.soft_errors
-    soft = None if mode is None else soft_problem(draft.reply.data)
+    soft = None if mode is None else _weigh(call, soft_problem(draft.reply.data))
     if soft is None:
         return draft
     if mode == "failure":
         return ReplyDraft(Reply.failed(soft))
     return draft._replace(reply=draft.reply.replace(notices=(*draft.reply.notices, note_soft_error(soft))))
+
+
+def _weigh(call: Call, problem: Problem | None) -> Problem | None:
+    """What words say of a failure, which do not know whether the call can be repeated."""
+    return problem if problem is None or call.may_repeat else look_first(problem)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

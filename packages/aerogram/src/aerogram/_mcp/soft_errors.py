@@ -81,7 +81,7 @@ def soft_problem(data: Any) -> Problem | None:
 
 def note_soft_error(problem: Problem) -> Notice:
     """What is said of a reply that is sent as the answer that it came as."""
-    noted = Notice.of("SOFT_ERROR", suggestion=TABLE[problem.code].remediation)
+    noted = Notice.of("SOFT_ERROR", suggestion=problem.remediation or TABLE[problem.code].remediation)
     return replace(noted, context={"code": problem.code, "retry": problem.retry})
 
 

@@ -60,7 +60,7 @@ from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import drain, is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
-from aerogram.problems import LOOK_FIRST, problem_of
+from aerogram.problems import look_first, problem_of
 from aerogram.reply import (
     Notice,
     Page,
@@ -134,8 +134,9 @@ class Call:
     sent in place of the data. `resource` tells operations of one name apart, such as routes, and `apart` the calls
     of callers whom nobody knows: a digest of what they show, or None where they share no answers. With `pages`,
     whoever asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With
-    `is_done`, the call has changed something: no control turns its success into a failure. Without
-    `opens_envelopes`, what a handler says in a dialect of its own is data like any other. `notices` are what its
+    `is_done`, the call has changed something: no control turns its success into a failure. With `may_repeat`, it is
+    known that making it twice does no harm, however it has ended. Without `opens_envelopes`, what a handler says in a
+    dialect of its own is data like any other. `notices` are what its
     caller is told besides.
     Nobody changes one that is made; freezing it would take longer than most steps.
     """
@@ -158,6 +159,7 @@ class Call:
     page_size: int | None = None
     pages: bool = False
     is_done: bool = False
+    may_repeat: bool = False
     opens_envelopes: bool = True
     home: Dialect | None = None
     """The dialect of its server, where this caller gets another one."""
@@ -324,16 +326,16 @@ def fail(call: Call, error: BaseException) -> ReplyDraft:
 
 
 def _failure(call: Call, error: BaseException) -> Reply[Any]:
-    problem = problem_of(error, request_id=call.request_id)
+    problem = problem_of(error, request_id=call.request_id, may_repeat=call.may_repeat)
     return Reply.failed(problem, rate_limit=getattr(error, "rate_limit", None))
 
 
 def _failure_after(call: Call, error: BaseException) -> Reply[Any]:
-    """The failure to give an answer that there is: whoever asked is not told to have it done once more."""
+    """The failure to give an answer that there is, whoever has declared it: the call has been carried out."""
     reply = _failure(call, error)
-    if isinstance(error, ReplyError) or reply.problem is None or reply.problem.code != "INTERNAL_ERROR":
+    if reply.problem is None or call.may_repeat:
         return reply
-    return reply.replace(problem=replace(reply.problem, retry="check", remediation=LOOK_FIRST))
+    return reply.replace(problem=look_first(reply.problem))
 
 
 # Before the handler, and around it

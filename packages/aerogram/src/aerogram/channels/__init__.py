@@ -200,14 +200,14 @@ _RETRY_WORDS: Final[dict[Retry, str]] = {
     "no": "not retryable",
     "check": "check the state before retrying",
 }
-_UNKNOWN_CAUSE: Final = "TOOL_ERROR"
+_UNKNOWN_CAUSE: Final = frozenset(("TOOL_ERROR", "INTERNAL_ERROR"))
 _UNSURE: Final = "probably not retryable"
 """What is said where nobody knows why a tool failed."""
 _RETRY_RULES: Final[dict[str, Retry]] = {words: rule for rule, words in _RETRY_WORDS.items()} | {_UNSURE: "no"}
 
 
 def _problem_line(problem: Problem, code: str | None = None) -> str:
-    is_unsure = problem.code == _UNKNOWN_CAUSE and problem.retry == "no"
+    is_unsure = problem.code in _UNKNOWN_CAUSE and problem.retry == "no"
     said = [f"error: {code or problem.code} ({problem.kind}, {_UNSURE if is_unsure else _RETRY_WORDS[problem.retry]})"]
     if problem.remediation:
         said.append(" ".join(problem.remediation.split()))

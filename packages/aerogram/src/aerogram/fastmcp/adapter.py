@@ -26,7 +26,7 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, PREFIX, protocol_error, sdk_blocks
+from aerogram._mcp.results import INVALID_PARAMS, PREFIX, hints_of, protocol_error, sdk_blocks
 from aerogram._mcp.service import Caller, OuterContract, Service
 from aerogram.answer import CURRENT, Call
 from aerogram.archive import Archive
@@ -320,6 +320,7 @@ class _Replies(Transform):
             is_boxed=bool(outputs and outputs.get("x-fastmcp-wrap-result")),
             returns=tool.return_type,
             controls=_controls(tool, service),
+            hints=hints_of(tool),
         )
         listed = service.listing.output_schema(profile, is_legacy)
         changes: dict[str, Any] = {
@@ -445,19 +446,26 @@ class _Replies(Transform):
         if tool is None:
             raise _unknown(name)
         profile = self._service.listing.profile(
-            tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type
+            tool.name, inputs={}, outputs=tool.output_schema, returns=tool.return_type, hints=hints_of(tool)
         )
         try:
             principal = self._principal()
         except Exception as error:  # noqa: BLE001 - every call gets an answer
             return await self._answer_besides(profile, tool, None, error)
-        return await self._answer_besides(profile, tool, principal, *outcome_for(tool))
+        return await self._answer_besides(profile, tool, principal, *outcome_for(tool), has_begun=True)
 
     async def _answer_besides(
-        self, profile: Profile, tool: Tool, principal: str | None, outcome: Any, convert: Any = None
+        self,
+        profile: Profile,
+        tool: Tool,
+        principal: str | None,
+        outcome: Any,
+        convert: Any = None,
+        *,
+        has_begun: bool = False,
     ) -> ToolResult:
         caller = await self._caller(tool, principal)
-        sent = await self._service.answer_besides(profile, caller, outcome, convert)
+        sent = await self._service.answer_besides(profile, caller, outcome, convert, has_begun=has_begun)
         return _Sent.of(sent, sdk_blocks(sent["content"])) if isinstance(sent, dict) else tool.convert_result(sent)
 
 

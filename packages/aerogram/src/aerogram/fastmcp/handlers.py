@@ -28,12 +28,11 @@ from aerogram.errors import (
     ReplyError,
     ToolFailed,
     Unauthenticated,
-    Unavailable,
     ValidationFailed,
     hint,
     names_at,
 )
-from aerogram.problems import blame_handler, problem_of
+from aerogram.problems import BrokenOff, blame_handler, problem_of
 from aerogram.reply import Reply, ResumablePage
 
 try:
@@ -377,7 +376,7 @@ def fault(
         is_said = in_own_words or isinstance(error.meant, ReplyError)
         return error.meant if is_said else _upstream_fault(error.meant)
     if isinstance(error, MCPError):
-        said = ReplyError(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
+        said = BrokenOff(error.error.message, code=_MCP_CODES.get(error.error.code, "UNAVAILABLE"))
         return error if _is_protocol_error(error) else said
     if isinstance(error, ValidationError) and isinstance(error.__cause__, Exception):
         schema = getattr(component, "parameters", None)
@@ -437,9 +436,9 @@ def _upstream_fault(error: Exception) -> Exception:
         if one is None:
             continue
         if is_timeout_error(one):
-            return Unavailable("Upstream request timed out, please retry")
+            return BrokenOff("The request to the service behind this tool timed out", code="UNAVAILABLE")
         if is_request_error(one):
-            return Unavailable("The service behind this tool cannot be reached, please retry")
+            return BrokenOff("The service behind this tool cannot be reached", code="UNAVAILABLE")
         status = get_http_status_code(one)
         if status is not None:
             return _status_fault(one, status) or error
@@ -452,7 +451,7 @@ def _status_fault(error: BaseException, status: int) -> Exception | None:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimited("Rate limited by upstream API, please retry later", retry_after=wait)
     if status in _UNAVAILABLE:
-        return Unavailable("The service behind this tool is not available, please retry", retry_after=wait)
+        return BrokenOff("The service behind this tool is not available", code="UNAVAILABLE", retry_after=wait)
     # only of tools that are made of routes the status is the answer; elsewhere it may be a slip of the handler
     is_answer = str(error).startswith(f"HTTP error {status}")
     meant = _ANSWERED.get(status)

@@ -30,9 +30,9 @@ from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import PATIENCE, logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, UNREAD, Loss, Mender
-from aerogram.problems import LOOK_FIRST
+from aerogram.problems import BrokenOff
 
-__all__ = ["STREAM", "Address", "refusal_of"]
+__all__ = ["CALLS", "STREAM", "Address", "refusal_of"]
 
 log = logging.getLogger("aerogram.gateway")
 
@@ -43,7 +43,7 @@ OPENING: Final = 60.0
 """Seconds that a server of the older transport has to say where it takes messages."""
 _UNAUTHENTICATED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 404, 429, 500, 503
 _FAILING: Final = 400
-_CALLS: Final = frozenset(("tools/call", "tasks/update"))
+CALLS: Final = frozenset(("tools/call", "tasks/update"))
 """What may have changed something by the time that it fails."""
 _KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
 
@@ -207,7 +207,7 @@ class _Client(httpx2.AsyncClient):
     def _refusal(self, response: httpx2.Response, message: Mapping[str, Any]) -> Loss | ReplyError | None:
         """Why a message was not taken, if that is so; an error of the protocol may have any status."""
         status = response.status_code
-        refusal = refusal_of(status, response.headers, is_call=message.get("method") in _CALLS)
+        refusal = refusal_of(status, response.headers, is_call=message.get("method") in CALLS)
         if refusal is not None or status < _FAILING:
             return refusal
         if not self._answers:
@@ -303,4 +303,4 @@ def refusal_of(status: int, headers: Mapping[str, str], *, is_call: bool = False
         return None
     words = f"The server behind answers with status {status}"
     may_be_done = is_call and status != _OVERLOADED
-    return Unavailable(words, remediation=LOOK_FIRST, retry="check") if may_be_done else Unavailable(words)
+    return BrokenOff(words, code="UNAVAILABLE") if may_be_done else Unavailable(words)

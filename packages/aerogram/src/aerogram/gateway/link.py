@@ -34,7 +34,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.eras import add_envelope, is_modern, read_schema
 from aerogram.gateway.process import Exited, Loss
-from aerogram.problems import LOOK_FIRST
+from aerogram.problems import BrokenOff
 
 __all__ = ["Client", "Link", "Listener", "Source"]
 
@@ -334,14 +334,12 @@ class Link:
         if isinstance(data, Loss):
             return data.error()
         if _is_closed(error):
-            words = "The server behind ended before it answered"
-            return Unavailable(words, remediation=f"{LOOK_FIRST}; it is restarted", retry="check")
+            return BrokenOff("The server behind ended before it answered, and is restarted", code="UNAVAILABLE")
         if error.code == mcp_types.INVALID_REQUEST and error.message == "Session terminated":
             self.stop()
             return Unavailable("The server behind has ended the session", remediation="Call again: a new one is begun")
         if error.code == mcp_types.REQUEST_TIMEOUT and f"{method!r} timed out" in error.message:
-            words = f"The server behind did not answer within {self._timeout:g} s"
-            return Unavailable(words, remediation=LOOK_FIRST, retry="check")
+            return BrokenOff(f"The server behind did not answer within {self._timeout:g} s", code="UNAVAILABLE")
         return None
 
 

@@ -26,7 +26,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from aerogram.errors import ReplyError, Unavailable
-from aerogram.problems import LOOK_FIRST
+from aerogram.problems import BrokenOff
 
 __all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Mender", "Oversize", "mend"]
 
@@ -66,15 +66,17 @@ class Loss:
     """Why there is no answer although the server sent one; no server can write this, for it is no JSON."""
 
     reason: str
-    remediation: str = LOOK_FIRST
-    retry: Literal["no", "check", "yes"] = "check"
+    remediation: str | None = None
+    retry: Literal["no", "yes"] | None = None
+    """Whether the call can be made again, where it is known; else that depends on what it does."""
     is_cut_off: bool = False
     """Whether the way to the server is lost, and maybe the server."""
 
     def error(self) -> ReplyError:
         """The failure of the call."""
         code = "UNAVAILABLE" if self.is_cut_off else "INTERNAL_ERROR"
-        return Unavailable(self.reason, code=code, remediation=self.remediation, retry=self.retry)
+        kind = BrokenOff if self.retry is None else Unavailable
+        return kind(self.reason, code=code, remediation=self.remediation, retry=self.retry)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from aerogram._mcp.faults import shorten_paths
 from aerogram._mcp.results import protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller
 from aerogram.errors import ReplyError, Unavailable
-from aerogram.gateway.address import STREAM, refusal_of
+from aerogram.gateway.address import CALLS, STREAM, refusal_of
 from aerogram.gateway.eras import (
     add_envelope,
     is_answer,
@@ -332,7 +332,8 @@ class Relay:
         except MCPError as error:
             raise self.tools.tell_error(error) from error
         except Exception as error:  # the client hears of one of ours in words for it as well
-            raise self.tools.tell_error(MCPError(**protocol_error(problem_of(error)))) from error
+            problem = problem_of(error, may_repeat=ctx.method not in CALLS)
+            raise self.tools.tell_error(MCPError(**protocol_error(problem))) from error
         finally:
             if front.holds and front.line is not None:
                 self._release(front.line)

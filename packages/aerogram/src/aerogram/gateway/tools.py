@@ -42,6 +42,7 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Message]]
 OTHER_NAME: Final = "aerogram_retrieve"
 """What our tool is called where the server has one of its name."""
 
+_OWN_HINTS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _FITTED: Final = RESULT_MEMBERS - {"resultType"}
 """What is fitted of a result; the rest goes beside it, a kind of result that nobody here knows among it."""
 
@@ -136,7 +137,14 @@ class Tools:
             tool = self._listed.get(name, {})
             outputs, inputs = read_schema(tool.get("outputSchema")), read_schema(tool.get("inputSchema")) or {}
             is_boxed = outputs is not None and set(outputs.get("properties") or ()) == {"result"}
-            self._profiles[name] = self.service.listing.profile(name, inputs=inputs, outputs=outputs, is_boxed=is_boxed)
+            hints = tool.get("annotations")
+            self._profiles[name] = self.service.listing.profile(
+                name,
+                inputs=inputs,
+                outputs=outputs,
+                is_boxed=is_boxed,
+                hints=hints if isinstance(hints, dict) else None,
+            )
         return self._profiles[name]
 
     def _own_tool(self) -> Tool | None:
@@ -146,7 +154,9 @@ class Tools:
     def _own_profile(self) -> Profile:
         assert self._retrieve is not None
         given = Controls(("max_tokens",))
-        return self.service.listing.profile(self._retrieve.name, inputs=self._retrieve.parameters, controls=given)
+        return self.service.listing.profile(
+            self._retrieve.name, inputs=self._retrieve.parameters, controls=given, hints=_OWN_HINTS
+        )
 
     def _own_listing(self) -> Message:
         assert self._retrieve is not None
@@ -156,7 +166,7 @@ class Tools:
             "name": self._retrieve.name,
             "description": self._retrieve.description,
             "inputSchema": self.service.listing.input_schema(self._own_profile(), self._retrieve.parameters),
-            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+            "annotations": _OWN_HINTS,
         }
 
     # Calls
@@ -181,7 +191,7 @@ class Tools:
                 return read(result)
             except Exception as error:
                 log_failure(error, caller.request_id)
-                raise UNREAD.error() from error  # it has been carried out, and is not to be asked for again
+                raise UNREAD.error() from error
 
         def read(result: Message) -> Any:
             if not is_complete(result):

@@ -21,7 +21,7 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, find_declared, protocol_error, resource_error, to_sdk
+from aerogram._mcp.results import INVALID_PARAMS, find_declared, hints_of, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
 from aerogram.channels import meta_of
@@ -213,6 +213,7 @@ class _Tools(ToolManager):
             is_boxed=tool.fn_metadata.wrap_output if output is None else output.is_boxed,
             returns=returns,
             controls=Controls(("max_tokens",)) if tool.name == service.offer.retrieve else None,
+            hints=hints_of(tool),
         )
         inputs, meta = (
             service.listing.input_schema(profile, tool.parameters, is_legacy),

@@ -31,7 +31,7 @@ from aerogram._mcp.cleaning import clean_messages
 from aerogram._mcp.faults import Masked
 from aerogram._mcp.listing import Profile
 from aerogram._mcp.negotiation import EXTENSION
-from aerogram._mcp.results import protocol_error, resource_error
+from aerogram._mcp.results import hints_of, protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.channels import BOX
 from aerogram.errors import InvalidReply, ReplyError
@@ -87,7 +87,10 @@ class _Handlers:
         self._has_listed = False
         for name, tool in self._own.items():
             given = Controls(("max_tokens",)) if name == service.offer.retrieve else None
-            self._profiles[name] = (None, service.listing.profile(name, inputs=tool.parameters, controls=given))
+            self._profiles[name] = (
+                None,
+                service.listing.profile(name, inputs=tool.parameters, controls=given, hints=_READING),
+            )
 
     def by_method(self) -> dict[str, tuple[Any, Any]]:
         """What to register: the type of the parameters and the handler of each method."""
@@ -142,7 +145,9 @@ class _Handlers:
     def _profile(self, tool: mcp_types.Tool) -> Profile:
         outputs = tool.output_schema
         is_boxed = outputs is not None and set(outputs.get("properties") or ()) == {BOX}
-        return self._service.listing.profile(tool.name, inputs=tool.input_schema, outputs=outputs, is_boxed=is_boxed)
+        return self._service.listing.profile(
+            tool.name, inputs=tool.input_schema, outputs=outputs, is_boxed=is_boxed, hints=hints_of(tool)
+        )
 
     def _show(self, tool: mcp_types.Tool, is_legacy: bool) -> mcp_types.Tool:
         listing, profile = self._service.listing, self._profiles[tool.name][1]
@@ -259,6 +264,7 @@ class _Handlers:
         return _read_result({"contents": [told], "ttlMs": ttl, "cacheScope": "private"})
 
 
+_READING: Final = {"readOnlyHint": True}
 _METHODS: Final = ("tools/list", "tools/call", "resources/read", "resources/templates/list", "prompts/get")
 
 
