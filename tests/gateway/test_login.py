@@ -53,7 +53,8 @@ class Guarded(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         if self.path == "/register":
-            self.answer(201, {**json.loads(body), "client_id": "gateway"})
+            registered = {**json.loads(body), "client_id": "gateway"}
+            self.answer(*((201, registered) if self.server.registers else (400, {"error": "invalid_redirect_uri"})))
         elif self.path == "/given":
             given = parse_qs(body.decode())
             if "refresh_token" in given and not self.server.renew(given["refresh_token"][0]):
@@ -95,6 +96,7 @@ class Guard(ThreadingHTTPServer):
     """What it knows: who was sent to log in, and which leave it has given until when."""
 
     life = 3600
+    registers = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Guarded)
@@ -216,3 +218,12 @@ def test_nobody_keeps_the_port_open_to_which_a_login_comes_back(guarded, browse)
         pass
     assert wire.end() == 0
     assert "Traceback" not in wire.errors
+
+
+def test_a_login_for_which_nobody_is_registered_is_told_as_such(guarded):
+    guarded.registers = False
+    wire = Wire("", "--login", server=[f"http://127.0.0.1:{guarded.server_port}/mcp"])
+    error = wire.greet()["error"]
+    wire.end()
+    assert error["data"]["code"] == "UNAUTHORIZED" and "--login --check" in error["data"]["remediation"]
+    assert error["message"].startswith("The login at the server behind failed: Registration failed: 400")

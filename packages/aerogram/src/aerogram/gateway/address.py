@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, NoReturn, Self
 import anyio
 import httpx2
 import mcp_types
+from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -28,7 +29,7 @@ from mcp.shared.message import SessionMessage
 from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
-from aerogram.gateway.login import PATIENCE, logging_in
+from aerogram.gateway.login import PATIENCE, failed_login, logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, UNREAD, Loss, Mender
 from aerogram.problems import BrokenOff
 
@@ -194,8 +195,9 @@ class _Client(httpx2.AsyncClient):
             if request.method != "POST":
                 raise
             log.debug("a message is lost", exc_info=True)
-            failure: Any = UNREACHED if isinstance(error, _UNSENT) else CUT_OFF
-            await self._fail(message, error if isinstance(error, ReplyError) else failure, _words(error))
+            failure = _failure_of(error)
+            words = str(error) if isinstance(error, _UNSENT) else ""  # others may hold what was sent, and keys
+            await self._fail(message, failure, words or _reason(failure))
             return httpx2.Response(202, request=request)
         refusal = self._refusal(response, message) if request.method == "POST" else None
         if refusal is None:
@@ -237,8 +239,17 @@ def _type_of(response: httpx2.Response) -> str:
     return str(response.headers.get("content-type", "")).lower()
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _failure_of(error: Exception) -> Loss | ReplyError:
+    """What to tell of a message that was not sent, or that got no response."""
+    if isinstance(error, ReplyError):
+        return error
+    if isinstance(error, OAuthFlowError):
+        return failed_login(error)
+    return UNREACHED if isinstance(error, _UNSENT) else CUT_OFF
+
+
+def _reason(failure: Loss | ReplyError) -> str:
+    return failure.reason if isinstance(failure, Loss) else str(failure)
 
 
 def _too_large(largest: int) -> Loss:

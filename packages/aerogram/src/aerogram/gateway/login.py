@@ -37,7 +37,7 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 from aerogram.errors import Unauthenticated
 from aerogram.state import private_directory, state_directory
 
-__all__ = ["log_in", "logging_in"]
+__all__ = ["failed_login", "log_in", "logging_in"]
 
 log = logging.getLogger("aerogram.gateway")
 
@@ -73,9 +73,14 @@ async def logging_in(url: str) -> AsyncIterator[OAuthClientProvider]:
             failure = failure.exceptions[0]
         if not isinstance(failure, OAuthFlowError):
             raise
-        raise Unauthenticated(f"The login at the server behind failed: {_show(failure)}", remediation=_ASK) from error
+        raise failed_login(failure) from error
     finally:
         visitor.close()
+
+
+def failed_login(error: OAuthFlowError) -> Unauthenticated:
+    """What to tell whoever waits for a login."""
+    return Unauthenticated(f"The login at the server behind failed: {_show(error)}", remediation=_ASK)
 
 
 def _show(words: object) -> str:
