@@ -270,12 +270,3 @@ def test_a_server_that_is_not_there_is_told_with_the_reason(options):
     error = wire.greet()["error"]
     assert wire.end() == 0
     assert "All connection attempts failed" in error["message"] and error["data"]["code"] == "UNAVAILABLE"
-
-
-def test_what_keeps_a_message_from_being_sent_tells_no_key(url, monkeypatch):
-    """A key may be what the trouble is about."""
-    monkeypatch.setenv("SOME_TOKEN", "sk-some-key-123456\n")
-    wire = Wire("", "--header", "X-Key: ${SOME_TOKEN}", server=[url])
-    said = json.dumps(wire.greet())
-    wire.end()
-    assert '"error"' in said and "sk-some-key" not in said + wire.errors
