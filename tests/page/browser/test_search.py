@@ -424,3 +424,30 @@ async def test_words_of_scripts_without_blanks_are_marked_whole(open_page, serve
     marks = await page.locator(".record mark").all_inner_texts()
     assert "有効期限" in marks and "トークン" in marks
     assert "の" not in "".join(marks)
+
+
+async def test_the_range_is_that_of_the_rows_that_are_shown_and_the_next_page_goes_on_there(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=webhooks&budget=900")
+    await settled(page)
+    shown = await page.locator(".record").count()
+    assert 0 < shown < 10
+    place = await page.locator(".place").inner_text()
+    assert place.startswith(f"1–{shown} of ")
+    await page.get_by_role("button", name="Next page").click()
+    await page.locator(".place", has_text=re.compile(rf"^{shown + 1}–")).wait_for()
+    assert f"from={shown + 1}" in page.url
+    assert "belongs to its mode" in await page.locator(".budget").inner_text()
+
+
+async def test_where_nothing_was_found_nothing_is_said_not_to_fit(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=zzqqxx&budget=1")
+    await settled(page)
+    assert "None of" not in await page.locator(".results h2").inner_text()
+
+
+async def test_a_budget_beyond_the_reply_is_the_same_everywhere(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=webhooks&budget=20000")
+    await page.locator(".figure", has_text="Your budget of 20,000 tokens").wait_for()
+    assert await page.locator("#budget-exact").input_value() == "20000"
+    assert "budget=20000" in page.url
+    assert await page.locator(".chart .now").count() == 0

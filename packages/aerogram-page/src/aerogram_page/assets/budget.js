@@ -36,12 +36,13 @@ export class Budget {
     return this._context.ways.find(({ name }) => name === this.way).dialect ?? this._context.defaults.dialect;
   }
 
-  /** Show what a reply costs. */
-  show(fitted) {
+  /** Show what a reply costs; with a cursor, which belongs to one mode, the others are not counted. */
+  show(fitted, hasCursor = false) {
     this._span(fitted);
     if (this._slider !== document.activeElement && !this._isTyping) this._place(); // whoever has hold of it knows it
     this._figures(fitted);
     this._modes(fitted);
+    this._modeNote.hidden = !hasCursor;
     this._dialects(fitted);
   }
 
@@ -49,6 +50,7 @@ export class Budget {
   rest() {
     fill(this._sum, el("p", { class: "quiet" }, t("budget.nothing")));
     fill(this._marks);
+    this._modeNote.hidden = true;
     refill(
       this._modeRow,
       this._context.modes.map((mode) => this._modePrice(mode, null)),
@@ -88,6 +90,7 @@ export class Budget {
       id: "budget-exact",
       min: 1,
       "aria-label": t("budget.exact"),
+      placeholder: t("budget.unlimited"),
       on: {
         input: () => (this._isTyping = true),
         change: () => this._typed(),
@@ -97,6 +100,7 @@ export class Budget {
     this._marks = el("div", { class: "marks", "aria-hidden": "true" });
     this._sum = el("div", { class: "sum" });
     this._modeRow = el("div", { class: "prices", role: "group", "aria-label": t("budget.modes") });
+    this._modeNote = el("span", { class: "small quiet", hidden: true }, t("budget.oneMode"));
     this._dialectRow = el("div", { class: "prices", role: "group", "aria-label": t("budget.dialects") });
     this._place();
     return el(
@@ -112,7 +116,7 @@ export class Budget {
         el("div", { class: "exact-row" }, this._exact, el("span", { class: "quiet" }, t("budget.unit"))),
       ),
       this._ways(),
-      el("div", { class: "price-row" }, el("h3", {}, t("budget.modes")), this._modeRow),
+      el("div", { class: "price-row" }, el("h3", {}, t("budget.modes")), this._modeRow, this._modeNote),
       el("div", { class: "price-row" }, el("h3", {}, t("budget.dialects")), this._dialectRow),
     );
   }
@@ -146,11 +150,11 @@ export class Budget {
     this.choose(this._read(this._exact.value, this.limit));
   }
 
-  /** The budget that somebody wrote, or another one; more than the whole reply is the whole reply. */
+  /** The budget that somebody wrote, or another one; more than can be asked for is none. */
   _read(written, otherwise) {
     const limit = Math.round(Number(written || NaN));
     if (!Number.isFinite(limit)) return otherwise;
-    return limit >= this._most ? null : Math.max(1, limit);
+    return limit > this._context.budget.largest ? null : Math.max(1, limit);
   }
 
   /** The budget as the slider shows it: more than the whole reply is the whole reply. */
@@ -170,7 +174,7 @@ export class Budget {
   }
 
   _say() {
-    this._exact.value = this._shown;
+    this._exact.value = this.limit ?? "";
     const text = this.limit === null ? t("budget.none") : t("budget.tokens", { n: count(this.limit) });
     this._slider.setAttribute("aria-valuetext", text);
   }

@@ -92,7 +92,7 @@ export class Fitting {
 
   _present(fitted, asked) {
     this.aside.hidden = false;
-    this.budget.show(fitted);
+    this.budget.show(fitted, Boolean(asked.source.call?.arguments.cursor));
     fill(this._pieces, pieceList(fitted, asked.source, this._handling(fitted)));
     this._drawSoon(asked);
   }

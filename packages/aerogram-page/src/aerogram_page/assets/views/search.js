@@ -113,7 +113,7 @@ class SearchView {
       el(
         "h2",
         {},
-        t(refused ? "search.nothingFits" : "search.found", { n: count(found) }),
+        t(refused && found ? "search.nothingFits" : "search.found", { n: count(found) }),
         " ",
         el("span", { class: "small quiet" }, milliseconds((ms?.answer ?? 0) + (ms?.fit ?? 0))),
       ),
@@ -150,7 +150,8 @@ class SearchView {
   _pager(fitted) {
     const { page, before } = fitted;
     const from = this._first(fitted);
-    const further = { cursor: page?.cursor, from: from && from + before.items };
+    const shown = rowsOf(fitted)?.length ?? before.items; // the cursor goes on after what is shown
+    const further = { cursor: page?.cursor, from: from && from + shown };
     const next = page?.has_more ? button(t("search.next"), () => this._turn(further), { class: "primary" }) : null;
     const back = this._cursor ? this._backButton() : null;
     return el(
@@ -158,7 +159,7 @@ class SearchView {
       { class: "row pager" },
       back,
       next,
-      el("span", { class: "place quiet small number" }, placeOf(from, before.items, page?.total, next)),
+      el("span", { class: "place quiet small number" }, placeOf(from, shown, page?.total, next)),
     );
   }
 
@@ -216,7 +217,7 @@ class SearchView {
 
 /** Where in the list a page stands. */
 function placeOf(from, items, total, next) {
-  if (!total || !from) return "";
+  if (!total || !from || !items) return "";
   const range = { from: count(from), to: count(Math.min(from + items - 1, total)), total: count(total) };
   return t("search.range", range) + (next ? "" : ` · ${t("search.end")}`);
 }
