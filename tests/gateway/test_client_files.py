@@ -259,6 +259,29 @@ def test_the_end_of_a_line_behind_a_key_is_no_part_of_it(aerogram):  # noqa: F81
     assert aerogram("wrap", *header, KEY="sk-SECRET\n").returncode == 0
 
 
+@pytest.mark.parametrize("told", [("--check",), ("--server", "a")])
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('[servers.a]\ncommand = ["true"]\nlimits = ["5/fortnight"]', b"servers.a.limits.0: "),
+        ('[servers.a]\ncommand = ["true"]\n[servers.a.tools.x]\nlimits = ["often"]', b"servers.a.tools.x.limits.0: "),
+        ('[servers.a]\ncommand = ["true"]\ndialect = "nope"', b"unknown dialect"),
+        ('[servers.a]\ncommand = ["true"]\ndialect = "problem"', b"failures only"),
+        ('[servers.a]\ncommand = ["true"]\ndialect = "knowledge-1.0"\nbudget = 20', b"too small"),
+        ('defaults = [1]\n[servers.a]\ncommand = ["true"]', b"defaults is no section"),
+        ("[servers]\na = 5", b"servers.a is no section"),
+        ('[servers.a]\nurl = "http://127.0.0.1:9"\nheaders = { X-Password = "some-word" }', b"X-Password is a secret"),
+    ],
+)
+def test_settings_that_cannot_work_fail_a_check_as_they_fail_the_start(aerogram, tmp_path, lines, words, told):  # noqa: F811
+    path = tmp_path / "gateway.toml"
+    path.write_text(lines)
+    done = aerogram("wrap", "--settings", str(path), *told)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and words in done.stderr
+    assert b"internal error" not in said and b"some-word" not in said
+
+
 def test_a_command_that_is_not_there_fails_a_check(aerogram):  # noqa: F811
     done = aerogram("wrap", "--check", "--", "no-such-command", "--with", "options")
     assert done.returncode == 1 and b"the command no-such-command is not there" in done.stderr

@@ -28,8 +28,9 @@ from mcp.client.stdio import get_default_environment
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from aerogram._mcp.defaults import contract_for
+from aerogram.contract import Contract
 from aerogram.contract.cache import Cache
-from aerogram.errors import ValidationFailed, hint
+from aerogram.errors import AerogramError, ValidationFailed, hint
 from aerogram.gateway.address import Address
 from aerogram.gateway.link import Source
 from aerogram.gateway.process import LARGEST, Command
@@ -47,7 +48,7 @@ BY_CLIENT: Final = "by-client"
 _FORMS: Final = Policy(blocks="one", spelling="compact", max_bytes=LARGEST)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET: Final = re.compile(r"auth|cookie|key|token|secret", re.IGNORECASE)
+_SECRET: Final = re.compile(r"auth|cookie|credential|key|pass|pwd|token|secret", re.IGNORECASE)
 
 
 def expand(text: str) -> str:
@@ -89,8 +90,16 @@ def _check_name(value: str) -> str:
     return value
 
 
+def _check_limit(value: str) -> str:
+    from aerogram.limits import Plan
+
+    Plan.of(value)
+    return value
+
+
 Size = Annotated[int | str, AfterValidator(_check_budget)]
 Variable = Annotated[str, AfterValidator(_check_name)]
+Rate = Annotated[str, AfterValidator(_check_limit)]
 
 
 class ToolSettings(BaseModel):
@@ -100,7 +109,7 @@ class ToolSettings(BaseModel):
 
     budget: Size | None = None
     cache: Annotated[float, Field(gt=0)] | None = None
-    limits: list[str] = []
+    limits: list[Rate] = []
 
 
 class Settings(BaseModel):
@@ -117,7 +126,7 @@ class Settings(BaseModel):
     budget: Size = DEFAULT_BUDGET
     dialect: str = "bare"
     redact: bool = False
-    limits: list[str] = []
+    limits: list[Rate] = []
     timeout: Annotated[float, Field(gt=0)] = 300.0
     pause: Annotated[float, Field(ge=0)] = PAUSE
     hidden: list[str] = []
@@ -181,8 +190,11 @@ class Settings(BaseModel):
             return f"the variable {unset} of a header is not set"
         try:
             self.source()
+            Tools(Contract(**self._contract()))  # which refuses a dialect or a budget that does not work
         except ValidationFailed as error:
             return f"{error.message}; {error.remediation}"
+        except AerogramError as error:
+            return str(error)
         return None
 
     def describe(self) -> dict[str, Any]:
@@ -205,7 +217,11 @@ def read_settings(path: Path) -> dict[str, Settings]:
     servers = said.get("servers")
     if not isinstance(servers, dict) or not servers:
         raise ValidationFailed(f"{path} names no server", remediation="Write a section [servers.NAME]")
-    return {name: _settings(path, name, {**said.get("defaults", {}), **own}) for name, own in servers.items()}
+    defaults = said.get("defaults", {})
+    for section, found in {"defaults": defaults, **{f"servers.{name}": own for name, own in servers.items()}}.items():
+        if not isinstance(found, dict):
+            raise ValidationFailed(f"{path}: {section} is no section", remediation=f"Write it as [{section}]")
+    return {name: _settings(path, name, {**defaults, **own}) for name, own in servers.items()}
 
 
 def _settings(path: Path, name: str, said: Mapping[str, Any]) -> Settings:
