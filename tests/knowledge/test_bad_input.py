@@ -317,6 +317,22 @@ def _random_name(letters: int, seed: int = 0) -> str:
     return "".join(map(chr, random.Random(seed).choices(range(0x20000, 0x2A6D0), k=letters)))
 
 
+def test_odd_names_of_folders_are_filtered_by_as_any_other(write, index):
+    paths = ["nl\ndir/x.md", " sp /y.md", "hash#tag/z.md", "hash#tag/records.jsonl"]
+    index.ingest(
+        write({path: '{"id": "a/b", "text": "One gnu."}' if "jsonl" in path else "One gnu." for path in paths})
+    )
+
+    def found(path: str) -> list[str]:
+        return sorted(row["source_file"] for row in index.search("gnu", filters={"path": path}).data or [])
+
+    assert [found("nl\ndir"), found("nl"), found("dir")] == [["nl\ndir/x.md"], [], []]
+    assert found("hash") == []
+    assert found("hash#tag") == ["hash#tag/records.jsonl#a/b", "hash#tag/z.md"]
+    assert found("hash#tag/records.jsonl") == ["hash#tag/records.jsonl#a/b"]
+    assert [found(" sp /y.md"), found("sp ")] == [[" sp /y.md"], []]
+
+
 def test_a_path_that_is_too_long_for_an_index_is_told_and_stops_nothing(write, index):
     deep = "/".join(_random_name(60, step) for step in range(6))
     done = index.ingest(write({f"{deep}/x.md": GUIDE, "good.md": HARVEST}))

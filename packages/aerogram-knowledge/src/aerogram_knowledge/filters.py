@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aerogram.errors import ValidationFailed
 
-__all__ = ["Filters", "key_of"]
+__all__ = ["Filters", "key_of", "steps_of"]
 
 MOST_VALUES: Final = 50
 LONGEST_VALUE: Final = 300
@@ -70,6 +70,13 @@ _ASKED: Final = tuple(one.name for one in fields(Filters) if one.name != "withhe
 def key_of(value: str) -> str:
     """A value as it is compared with what a caller asks for."""
     return value.strip().lower()
+
+
+def steps_of(path: str, file: str) -> list[str]:
+    """A document's path, every folder above it and its file, as they are compared with the paths that callers name."""
+    parts = key_of(path).split("/")
+    steps = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    return steps if path == file else [*steps, key_of(file)]
 
 
 def _values(name: str, given: Any) -> tuple[str, ...]:

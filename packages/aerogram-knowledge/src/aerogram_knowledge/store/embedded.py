@@ -393,7 +393,7 @@ def _postings(ids: Sequence[Sequence[int]], entries: Sequence[DocumentEntry]) ->
     for numbers, entry in zip(ids, entries, strict=True):
         about = entry.document
         for one, terms, head in zip(numbers, entry.terms, entry.head_terms, strict=True):
-            yield Posting(one, [*terms, *head], about.path, about.category, about.license, about.dated)
+            yield Posting(one, [*terms, *head], about.path, about.file, about.category, about.license, about.dated)
 
 
 def _posting(row: tuple[Any, ...]) -> Posting:

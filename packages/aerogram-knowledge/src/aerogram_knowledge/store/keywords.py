@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aerogram.errors import IntegrityError, MissingExtra, Unavailable
-from aerogram_knowledge.filters import Filters, key_of
+from aerogram_knowledge.filters import Filters, key_of, steps_of
 from aerogram_knowledge.lexicon import QueryTerm, rarity
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Posting(NamedTuple):
     id: int
     terms: Sequence[str]
     path: str
+    file: str
     category: str | None
     license: str | None
     dated: str | None
@@ -149,8 +150,8 @@ class Keywords:
         for name, value in (("category", posting.category), ("license", posting.license)):
             if value:
                 document.add_text(name, key_of(value))
-        for step in _steps(posting.path):
-            document.add_text("path", key_of(step))
+        for step in steps_of(posting.path, posting.file):
+            document.add_text("path", step)
         return document
 
     def _schema(self) -> Any:
@@ -236,13 +237,6 @@ class View:
 
 def _day(text: str | None) -> int:
     return int(text.replace("-", "")) if text else 0
-
-
-def _steps(path: str) -> list[str]:
-    """A path and every folder above it."""
-    parts = path.partition("#")[0].split("/")
-    steps = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    return steps if steps[-1] == path else [*steps, path]
 
 
 def _tantivy() -> Any:

@@ -50,7 +50,7 @@ _ROW: Final = (
 )
 _FOUND: Final = f"{_ROW} FROM chunks c JOIN documents d ON d.id = c.document "
 _BODY: Final = (
-    "SELECT c.id, c.text, c.header, d.language, d.path, d.category, d.license, d.dated "
+    "SELECT c.id, c.text, c.header, d.language, d.path, d.file, d.category, d.license, d.dated "
     "FROM chunks c JOIN documents d ON d.id = c.document"
 )
 _REMEMBER: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
@@ -58,7 +58,7 @@ _GENERATION: Final = "SELECT value FROM meta WHERE name = 'generation'"
 _HELD: Final = f"{_ROW} FROM documents d LEFT JOIN chunks c ON c.document = d.id "
 
 
-Body: TypeAlias = tuple[int, str, str, str, str, str | None, str | None, str | None]
+Body: TypeAlias = tuple[int, str, str, str, str, str, str | None, str | None, str | None]
 """A chunk as the keywords need it: its id, its text and heading, and what its document says."""
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.content.jsontext import dumps
 from aerogram.reply import utc_timestamp
+from aerogram_knowledge.filters import steps_of
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity
 from aerogram_knowledge.store.postgres import postings
@@ -39,7 +40,7 @@ _KEYS: Final = "category_key, license_key"
 _DOCUMENTS: Final = (
     # ruff: noqa: S608  # what is put into statements here are names of columns and numbers of parameters
     f"INSERT INTO aerogram_documents ({DOCUMENT}, {_KEYS}, total, steps) "
-    f"SELECT {DOCUMENT}, {_KEYS}, total, string_to_array(steps, chr(10)) "
+    f"SELECT {DOCUMENT}, {_KEYS}, total, ARRAY(SELECT json_array_elements_text(steps::json)) "
     f"FROM unnest({', '.join(f'${n}::text[]' for n in range(1, 18))}, $18::int[]) "
     f"AS t ({DOCUMENT}, {_KEYS}, steps, total) RETURNING path, id"
 )
@@ -237,7 +238,7 @@ def _document(entry: DocumentEntry, checksum: str) -> tuple[Any, ...]:
     said = [getattr(document, name) for name in DOCUMENT.split(", ")[:10]]
     source = document.source
     about = [source.hash, f"{source.extractor}/{source.version}", checksum, entry.fetched_at or utc_timestamp()]
-    keys = [_key(document.category), _key(document.license), "\n".join(_steps(document.path))]
+    keys = [_key(document.category), _key(document.license), dumps(steps_of(document.path, document.file)).decode()]
     return tuple(writable(one) for one in [*said, *about, *keys, len(entry.chunks)])
 
 
@@ -314,13 +315,6 @@ def numbers_of(vector: bytes) -> str:
 
 def _key(value: str | None) -> str | None:
     return value.strip().lower() if value else None
-
-
-def _steps(path: str) -> list[str]:
-    """A path and every folder above it, as filters name them."""
-    parts = path.lower().partition("#")[0].split("/")
-    steps = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    return steps if steps[-1] == path.lower() else [*steps, path.lower()]
 
 
 def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:

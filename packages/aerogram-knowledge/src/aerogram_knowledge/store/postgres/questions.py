@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.content.jsontext import loads
-from aerogram_knowledge.filters import Filters
+from aerogram_knowledge.filters import Filters, key_of
 from aerogram_knowledge.lexicon import QueryTerm, rarity
 from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChunk
 from aerogram_knowledge.store.export import entry_of
@@ -199,7 +199,7 @@ def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:
         ("d.category_key = ANY({})", [one.strip().lower() for one in filters.category]),
         ("d.license_key = ANY({})", [one.strip().lower() for one in filters.license]),
         ("(d.license_key IS NULL OR d.license_key <> ALL({}))", list(filters.withheld)),
-        ("d.steps && {}::text[]", [one.lower() for one in filters.path]),
+        ("d.steps && {}::text[]", [key_of(one) for one in filters.path]),
         ("d.dated >= {}", filters.after),
         ("d.dated <= {}", filters.before),
     ):
