@@ -278,6 +278,31 @@ async def test_what_an_author_has_registered_goes_first(monkeypatch):
     assert told(result)[0]["code"] == "CONFLICT" and "hush" not in str(result)
 
 
+NAMED = [
+    ("the path", "/srv/shop/{}", {"path": "notes/none.txt"}, "NOT_FOUND"),
+    ("a folder above it", "/srv/shop/{}/orders.json", {"path": "ann-2024"}, "NOT_FOUND"),
+    ("a word of its name", "/srv/shop/invoice-{}.json", {"path": "7"}, "NOT_FOUND"),
+    ("nothing", "/srv/shop/parts.db", {}, "TOOL_ERROR"),
+    ("something else", "/srv/shop/parts.db", {"path": "steel"}, "TOOL_ERROR"),
+]
+
+
+@pytest.mark.parametrize(("path", "arguments", "code"), [one[1:] for one in NAMED], ids=[one[0] for one in NAMED])
+async def test_a_file_that_is_missing_is_the_caller_s_where_it_has_named_it(path, arguments, code):
+    """A tool whose own database is not there has not been asked for anything that does not exist."""
+    problem, text = told(await failed(lambda given: Path(path.format(given)).read_text(), arguments=arguments))
+    assert problem["code"] == code and "No such file" in text
+    assert ("Verify the identifier" in text) == (code == "NOT_FOUND")
+
+
+async def test_a_missing_file_of_the_server_says_nothing_of_an_identifier_where_words_are_hidden():
+    made = fastmcp.FastMCP("faults", mask_error_details=True)
+    result = await failed(lambda _: Path("/srv/shop/parts.db").read_text(), made=made)
+    problem, text = told(result)
+    assert (problem["code"], problem["retry"]) == ("INTERNAL_ERROR", "no")
+    assert "dentifier" not in text and "parts.db" not in text
+
+
 # Failures that came as results
 
 SAYINGS = [

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import cache
+from pathlib import PurePath
 from typing import Any, Final
 
 from aerogram.codes import TABLE, respell
@@ -49,7 +50,7 @@ def explain_fault(error: Exception, arguments: Mapping[str, Any], *, shows: bool
     if is_declared(error):
         return error
     cause = _innermost(error)
-    code = _code_of(cause)
+    code = None if _is_of_the_server(cause, arguments) else _code_of(cause)
     log_failure(error, request_id)
     found: Exception
     if shows:
@@ -67,6 +68,33 @@ def _innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _is_of_the_server(error: BaseException, arguments: Mapping[str, Any]) -> bool:
+    """Whether it is about a file that the caller has not named: one that the tool itself wants to have."""
+    path = getattr(error, "filename", None)
+    is_of_a_file = isinstance(error, OSError) and type(error).__module__ == "builtins"  # libraries name addresses so
+    if not is_of_a_file or not isinstance(path, (str, PurePath)):
+        return False
+    return not any(_names_file(text, str(path)) for text in _values_in(arguments))
+
+
+def _names_file(text: str, path: str) -> bool:
+    """Whether a path has the last part of what was sent in it, or its file name has that as a word."""
+    last = re.split(r"[\\/]", text.rstrip("\\/"))[-1]
+    file = re.split(r"[\\/]", path)[-1]
+    return last != "" and ((len(last) >= SHORTEST and last in path) or last in re.split(r"[\W_]+", file))
+
+
+def _values_in(value: Any) -> Iterator[str]:
+    """Every text and number in a value, as a text."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _values_in(one)
+    elif isinstance(value, (str, int)) and not isinstance(value, bool):
+        yield str(value)
 
 
 # Codes by the names of classes
