@@ -161,3 +161,13 @@ async def test_few_queries_run_at_once_and_nobody_has_many_waiting():
 async def test_a_query_for_what_is_no_json_is_its_callers_mistake(query):
     with pytest.raises(ValidationFailed, match="query"):
         await run_query({"a": 1}, query)
+
+
+async def test_a_number_without_backticks_hears_of_them(kept):
+    """Which is the likeliest slip of those who know other languages."""
+    archive, digest = kept
+    with pytest.raises(ValidationFailed) as slip:
+        await retrieve(archive, Cursors(), Retrieval(digest, query="issues[?id<2].title"))
+    assert slip.value.remediation.endswith("; a number stands in backticks: [?n<`20`]")
+    found = await retrieve(archive, Cursors(), Retrieval(digest, query="issues[?id<`2`].title"))
+    assert found.reply.data == ["Issue 0", "Issue 1"]

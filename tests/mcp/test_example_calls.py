@@ -91,3 +91,48 @@ async def test_every_dialect_shows_the_call_and_says_once_what_is_wrong(dialect)
     problem = aerogram.read(asked).problem
     assert problem.message.endswith(problem.details["detail"])
     assert problem.remediation.startswith("Correct size. For example: book(room='Blue', size='small', seats=2")
+
+
+@pytest.mark.parametrize("frame", [fastmcp.FastMCP, MCPServer])
+async def test_a_wrong_control_leaves_in_the_call_what_was_right(frame):
+    server = frame("recipes")
+
+    @server.tool()
+    def list_recipes(minutes: int) -> list[int]:
+        return [minutes] * 100
+
+    adapter = install if frame is fastmcp.FastMCP else aerogram.mcp.install
+    adapter(server, budget=1_000, controls=["list_recipes"])
+    async with (fastmcp.Client if frame is fastmcp.FastMCP else SdkClient)(server) as client:
+        [listed] = [tool for tool in await _tools(client) if tool.name == "list_recipes"]
+        refused = await called(client, "list_recipes", {"minutes": 7, "page_size": 500})
+    assert listed.input_schema["properties"]["page_size"]["maximum"] == 50
+    told = refused.content[0].text.splitlines()[-1]
+    assert told.endswith("Correct page_size. For example: list_recipes(minutes=7); field: page_size; received: 500")
+
+
+async def _tools(client):
+    found = await client.list_tools()
+    return found if isinstance(found, list) else found.tools
+
+
+async def test_an_argument_that_there_is_not_is_to_be_left_out():
+    server = fastmcp.FastMCP("recipes")
+
+    @server.tool
+    def cook(dish: str = "soup") -> str:
+        return dish
+
+    install(server)
+    async with fastmcp.Client(server) as client:
+        refused = await called(client, "cook", {"when": "now"})
+    assert "Leave out when; there is only dish." in refused.content[0].text
+
+
+async def test_several_faults_are_told_once_each_and_read_back():
+    async with on_fastmcp() as client:
+        refused = await called(client, "book", RIGHT | {"size": "large", "window": {"start": "soon"}})
+    text = refused.content[0].text
+    assert text.endswith('; fields: window.start, window.days; received: {"window.start":"soon"}')
+    found = aerogram.read({"content": [{"type": "text", "text": text}], "isError": True}).problem
+    assert found.details["errors"] == [{"field": "window.start", "received": "soon"}, {"field": "window.days"}]

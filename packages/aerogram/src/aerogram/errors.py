@@ -281,6 +281,8 @@ def hint(name: str, known: Collection[str]) -> str:
     near = nearest(name, known)
     if near:
         return f"did you mean {near[0]!r}?"
+    if len(known) == 1:
+        return f"there is only {next(iter(known))}"
     listed = sorted(known)[:MOST_LISTED]
     rest = ", …" if len(known) > MOST_LISTED else ""
     return f"there are {', '.join(listed)}{rest}" if listed else "there are none"

@@ -178,10 +178,10 @@ def invalid_input(errors: Iterable[Mapping[str, Any]]) -> Problem:
 
 def _remedy_of(faults: list[dict[str, Any]]) -> str:
     """What to do about each of a few faults; what is wrong with each is said by the message."""
-    missing = [one["field"] for one in faults[:MOST_FAULTS] if one["constraint"] == "required"]
-    wrong = [one["field"] for one in faults[:MOST_FAULTS] if one["constraint"] != "required"]
-    ways = [f"{verb} {', '.join(names)}" for verb, names in (("correct", wrong), ("provide", missing)) if names]
-    said = " and ".join(ways)
+    fields: dict[str, list[str]] = {"correct": [], "leave out": [], "provide": []}
+    for one in faults[:MOST_FAULTS]:
+        fields[_REMEDIES.get(one["constraint"], "correct")].append(one["field"])
+    said = " and ".join(f"{verb} {', '.join(names)}" for verb, names in fields.items() if names)
     return said[0].upper() + said[1:]
 
 
@@ -233,6 +233,7 @@ _CONSTRAINTS = {
     "extra_forbidden": "unknown_field",
     "unexpected_keyword_argument": "unknown_field",
 }
+_REMEDIES = {"required": "provide", "unknown_field": "leave out"}
 _LIMITS = frozenset({"pattern", "min_length", "max_length", "ge", "gt", "le", "lt", "expected", "multiple_of"})
 
 

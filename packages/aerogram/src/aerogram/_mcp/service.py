@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import Field, WithJsonSchema
@@ -377,7 +378,8 @@ class Service:
         try:
             call = self.open(profile, arguments, caller)
         except Exception as error:  # noqa: BLE001 - bad controls are answered like bad arguments
-            return await self.answer_besides(profile, caller, error)
+            own = {name: value for name, value in arguments.items() if name not in profile.controls.names}
+            return await self.answer_besides(profile, caller, error, arguments=own)
         with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             call = call if observation is None else replace(call, observation=observation)
             call, outcome = await find_outcome(call, partial(self._run, call, handler, untouched))
@@ -460,10 +462,11 @@ class Service:
         outcome: Any,
         convert: Conversion | None = None,
         *,
+        arguments: Mapping[str, Any] = MappingProxyType({}),
         has_begun: bool = False,
     ) -> Any:
         """What is sent for a call that came to no handler of ours; it `has_begun` where something else ran for it."""
-        call = self._open_besides(profile, caller, has_begun=has_begun)
+        call = replace(self._open_besides(profile, caller, has_begun=has_begun), arguments=arguments)
         with UNOBSERVED if call.contract.observer is None else _observe(call, caller, profile.name) as observation:
             return await self.answer(replace(call, observation=observation), profile, outcome, convert)
 

@@ -35,6 +35,7 @@ PATIENCE: Final = 10.0
 WRONG, TOO_LARGE = 3, 4
 """How the process ends when the expression is wrong, and when it finds too much."""
 _PROGRAM: Final = Path(__file__).with_name("evaluation.py")
+_ADVICE: Final = "Write JMESPath, such as [?a=='b'].c; a number stands in backticks: [?n<`20`]"
 _SIMPLER: Final = "Ask for less at a time, such as [?state=='open'].id"
 
 
@@ -110,6 +111,6 @@ async def _evaluate(value: Any, expression: str) -> Any:
             raise ValidationFailed("The query finds what is no JSON", remediation=_SIMPLER) from error
     if process.returncode == WRONG:
         words = said.decode("utf-8", "replace").strip()
-        raise ValidationFailed(f"The query is wrong: {words}"[:500], remediation="Write JMESPath, such as [?a=='b'].c")
+        raise ValidationFailed(f"The query is wrong: {words}"[:500], remediation=_ADVICE)
     what = "finds too much" if process.returncode == TOO_LARGE else "took too long or too much memory"
     raise ValidationFailed(f"The query {what}", remediation=_SIMPLER)

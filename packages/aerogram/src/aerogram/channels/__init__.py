@@ -230,13 +230,25 @@ def _choices(details: Mapping[str, Any]) -> list[str]:
 
 def _faults(details: Mapping[str, Any]) -> list[str]:
     """The fields that were wrong, and what was received for them."""
+    told = list(details.get("errors") or (details,))[:MOST_FAULTS]
+    faults = [one for one in told if isinstance(one, Mapping) and isinstance(one.get("field"), str)]
+    received = {one["field"]: _short(one["received"]) for one in faults if one.get("received") is not None}
+    names = [one["field"] for one in faults]
+    if len(names) > 1 and all(map(_PLAIN.fullmatch, names)):
+        said = [f"fields: {', '.join(names)}"]
+        return [*said, f"received: {dumps(received).decode()}"] if received else said
     said = []
-    for one in list(details.get("errors") or (details,))[:MOST_FAULTS]:
-        if isinstance(one, Mapping) and isinstance(one.get("field"), str):
-            said.append(f"field: {one['field']}")
-            if one.get("received") is not None:
-                said.append(f"received: {dumps(one['received']).decode()[:LONGEST_RECEIVED]}")
+    for one in faults:
+        said.append(f"field: {one['field']}")
+        if one.get("received") is not None:
+            said.append(f"received: {dumps(one['received']).decode()[:LONGEST_RECEIVED]}")
     return said
+
+
+def _short(received: Any) -> Any:
+    """A value that was received, or its beginning as a text."""
+    shown = dumps(received).decode()
+    return received if len(shown) <= LONGEST_RECEIVED else shown[:LONGEST_RECEIVED]
 
 
 def _page_line(page: Page) -> str:
@@ -264,6 +276,7 @@ _FOR_USER: Final = "for the user: "
 _PROBLEM: Final = re.compile(r"error: (?P<code>\S+) \((?P<kind>\w+), (?P<retry>[a-z ]+)\)(?:; (?P<rest>.*))?")
 _CHOICES: Final = re.compile(r"(?:\A|; )(allowed_\w+): ")
 _OTHERS: Final = re.compile(r" and \d+ more\Z")
+_FIELDS: Final = re.compile(r"(?:\A|; )fields: (?P<names>[^\s;]+, [^;]+?)(?:; received: (?P<received>\{.*\}))?\Z")
 _WAIT: Final = re.compile(r"(?:\A|; )retry after (?P<seconds>[0-9.e+]+) s\Z")
 
 
@@ -290,7 +303,7 @@ def read_failure(text: str) -> Problem | None:
 
 def _read_problem(words: list[str], found: re.Match[str]) -> Problem:
     told = words.pop().removeprefix(_FOR_USER) if words[-1].startswith(_FOR_USER) else None
-    advice, *fields = re.split(r"(?:\A|; )field: ", found["rest"] or "")
+    advice, faults = _split_faults(found["rest"] or "")
     advice, *choices = _CHOICES.split(advice)
     wait = _WAIT.search(advice)
     return Problem(
@@ -301,7 +314,7 @@ def _read_problem(words: list[str], found: re.Match[str]) -> Problem:
         user_message=told,
         remediation=(advice if wait is None else advice[: wait.start()]) or None,
         retry_after=None if wait is None else float(wait["seconds"]),
-        details={**_read_choices(choices), **(_read_faults(fields) or {})} or None,
+        details={**_read_choices(choices), **faults} or None,
     )
 
 
@@ -310,14 +323,23 @@ def _read_choices(said: list[str]) -> dict[str, Any]:
     return {name: _OTHERS.sub("", told).split(", ") for name, told in zip(said[::2], said[1::2], strict=True)}
 
 
-def _read_faults(fields: list[str]) -> dict[str, Any] | None:
+def _split_faults(said: str) -> tuple[str, dict[str, Any]]:
+    """What comes before the fields that were wrong, and these as details."""
+    several = _FIELDS.search(said)
+    if several is not None:
+        received = _value_of(several["received"] or "{}")
+        shown = received if isinstance(received, dict) else {}
+        names = several["names"].split(", ")
+        faults = [{"field": one, **({"received": shown[one]} if one in shown else {})} for one in names]
+        return said[: several.start()], {**faults[0], "errors": faults}
+    advice, *fields = re.split(r"(?:\A|; )field: ", said)
     faults = []
     for one in fields:
-        name, _, shown = one.partition("; received: ")
-        faults.append({"field": name, **({"received": _value_of(shown)} if shown else {})})
+        name, _, told = one.partition("; received: ")
+        faults.append({"field": name, **({"received": _value_of(told)} if told else {})})
     if len(faults) > 1:
-        return {**faults[0], "errors": faults}
-    return faults[0] if faults else None
+        return advice, {**faults[0], "errors": faults}
+    return advice, faults[0] if faults else {}
 
 
 def _value_of(shown: str) -> Any:

@@ -47,11 +47,11 @@ def _schema(name: str) -> dict[str, Any]:
 CONTROLS: Final[Mapping[str, Mapping[str, Any]]] = {name: _schema(name) for name in ControlArguments.model_fields}
 """The controls and their schemas, in the order in which they are listed."""
 
-_UNLISTED: Final = frozenset({"minimum", "maximum"})
+_UNLISTED: Final = frozenset({"minimum"})
 
 
 def _list_control(control: Mapping[str, Any]) -> dict[str, Any]:
-    """A control as every tool lists it again: its bounds are checked, and told to whoever breaks them."""
+    """A control as every tool lists it again; nobody asks for less than nothing, and who does is told the bound."""
     unlisted = _UNLISTED | {"type"} if "enum" in control else _UNLISTED
     return {name: part for name, part in control.items() if name not in unlisted}
 

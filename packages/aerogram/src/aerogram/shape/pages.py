@@ -37,6 +37,8 @@ __all__ = [
 
 DEFAULT_SIZE: Final = 10
 LARGEST_SIZE: Final = 50
+_FAR: Final = 10**15
+"""Numbers beyond are told as texts, for there are programs that cannot hold them."""
 NOT_THE_QUERY: Final = frozenset({"cursor", "page_size", "response_mode"})
 """Arguments that may differ from page to page, or that the cursor names by itself."""
 
@@ -169,10 +171,11 @@ class Pager:
         if size is None:
             return self.default_size
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= self.largest_size:
+            received = size if type(size) is int and abs(size) < _FAR else repr(size)[:40]
             raise ValidationFailed(
                 f"page_size must be a whole number from 1 to {self.largest_size}",
                 remediation=f"Use a page_size from 1 to {self.largest_size}",
-                details={"field": "page_size", "minimum": 1, "maximum": self.largest_size, "received": repr(size)[:40]},
+                details={"field": "page_size", "minimum": 1, "maximum": self.largest_size, "received": received},
             )
         return size
 
