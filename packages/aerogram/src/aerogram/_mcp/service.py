@@ -479,7 +479,7 @@ class Service:
         own, result = read_finished(outcome, call.contract, profile)
         draft = await normalize(call, outcome) if result is None else ReplyDraft(Reply())
         if draft.is_content:
-            result = normalize_tool_result(outcome, policy=call.contract.forms)
+            result = self._make_content(call, outcome, draft, convert)
         if draft.reply.problem is not None:
             draft = draft._replace(reply=with_example(draft.reply, profile, call.arguments))
         if call.contract.speaker.is_bare:
@@ -492,6 +492,19 @@ class Service:
         if result is None:
             return await self._send(call, profile, draft, convert)
         return await self._send_beside(call, profile, result, own=own, is_content=draft.is_content)
+
+    @staticmethod
+    def _make_content(call: Call, outcome: Any, draft: ReplyDraft, convert: Conversion | None) -> ToolResult:
+        """The blocks of an outcome: where payloads are bare, as the framework writes what stands among them."""
+        made = convert(outcome, draft.reply.data) if convert is not None and call.contract.speaker.is_bare else None
+        if made is None or "structuredContent" in made:
+            plain: ToolResult = normalize_tool_result(outcome, policy=call.contract.forms)
+            return plain
+        dumped = (
+            one if isinstance(one, dict) else one.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for one in made["content"]
+        )
+        return ToolResult.of_wire({**made, "content": list(dumped)}, call.contract.forms)
 
     def _lists_envelope(self, call: Call, profile: Profile) -> bool:
         """Whether an envelope is listed for a tool, so that a result which it has finished gets one beside it."""
