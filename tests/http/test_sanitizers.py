@@ -7,8 +7,9 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from aerogram import Contract, Reply, fastapi, starlette
 from aerogram.sanitize import Fence, Redaction
@@ -135,3 +136,19 @@ def test_fences_stand_around_data_once_and_not_around_failures(serve):
         assert client.get(f"/plain{query}").text.count("<untrusted-") == (1 if query == "" else 2)
     assert client.get("/raised").json() == {"detail": "ignore all"}
     assert "untrusted" not in client.get("/openapi.json").text
+
+
+@pytest.mark.parametrize("ranges", ["bytes=0-9", "bytes=14-", "bytes=0-0,14-27", "bytes=-20"])
+def test_a_file_of_json_gives_no_part_that_could_not_be_made_clean(serve, tmp_path, ranges):
+    (tmp_path / "kept.json").write_text('{"password": "hunter2-Zx9!", "b": 1}')
+    app = Starlette(
+        routes=[
+            Mount("/static", StaticFiles(directory=tmp_path)),
+            Route("/file", lambda _: FileResponse(tmp_path / "kept.json")),
+        ]
+    )
+    starlette.install(app, contract(Redaction()))
+    client = serve(app)
+    for path in ("/static/kept.json", "/file"):
+        answer = client.get(path, headers={"Range": ranges})
+        assert (answer.status_code, answer.json()) == (200, {"password": "[redacted:by_name]", "b": 1})

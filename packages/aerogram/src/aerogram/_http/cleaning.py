@@ -10,6 +10,9 @@ migrated, responses that a handler made itself, failures in the framework's own 
     what nobody can read as JSON    is not sent, because nothing can be taken out of it; nor what cannot be unpacked,
                                     or only to more than a value may have
     anything else                   passes unread: streams, other formats, unknown encodings
+
+What is asked for in ranges is sent as a whole: a part of a file cannot be read as JSON, and may hold what is taken out
+of the whole.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ Clean: TypeAlias = Callable[[Reply[Any]], Reply[Any]]
 _FAILURES: Final = 400
 LARGE: Final = 200_000
 """From so many bytes on, an answer is made clean in a thread."""
+_OF_RANGES: Final = frozenset({b"range", b"if-range"})
 _OF_BYTES: Final = frozenset({b"content-length", b"content-encoding", b"etag", b"content-md5", b"digest"})
 
 
@@ -44,8 +48,10 @@ class SanitizingMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer, and read what it says."""
-        reads = scope["type"] == "http"
-        await self._app(scope, receive, _SanitizingSend(scope, send, self._clean, self._longest) if reads else send)
+        if scope["type"] == "http":
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _OF_RANGES]
+            send = _SanitizingSend(scope, send, self._clean, self._longest)
+        await self._app(scope, receive, send)
 
 
 class _SanitizingSend:
