@@ -127,7 +127,15 @@ def test_a_bad_value_names_the_key_the_origin_and_what_is_allowed(name, given, a
         ("port = ", "{file} (file): not TOML"),
         ("port = 1\nport = 2", "{file} (file): not TOML"),
         ("\xff", "{file} (file): not TOML"),
+        (
+            f"port = 0x{'F' * 5_000}",
+            "port (file {file}): a number of more than 4,300 digits is not allowed; allowed: a whole",
+        ),
+        (f"timeout = 0x{'F' * 5_000}", "a number of more than 4,300 digits is not allowed; allowed: seconds"),
+        (f"documents = [0x{'F' * 5_000}]", "a number of more than 4,300 digits is not allowed; allowed: paths"),
+        ("#" * 2_000_000, "{file} (file): it has more than 1,048,576 bytes"),
     ],
+    ids=lambda text: text[:40],
 )
 def test_a_bad_file_is_named(text, said, tmp_path):
     file = tmp_path / "aerogram.toml"

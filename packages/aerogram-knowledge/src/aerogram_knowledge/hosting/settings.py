@@ -34,6 +34,7 @@ OTHER_VARIABLES: Final = frozenset(
 """Variables of Aerogram that are no settings of the server."""
 
 DEFAULT: Final = "default"
+LARGEST_FILE: Final = 1 << 20
 _KIND: Final = "kind"
 _ABOUT: Final = "about"
 _SPOKEN: Final = tuple(name for name in NAMES if name != "problem")
@@ -71,7 +72,7 @@ class Option(NamedTuple):
         try:
             return self.kind.read(value)
         except (ValueError, TypeError, OverflowError):
-            given = repr(without_secrets(value)) if isinstance(value, str) else str(value)
+            given = repr(without_secrets(value)) if isinstance(value, str) else _spell(value)
             raise BadSetting(self.name, origin, f"{given[:80]} is not allowed; allowed: {self.kind.allowed}") from None
 
     def arguments(self, value: Any) -> list[str]:
@@ -80,6 +81,13 @@ class Option(NamedTuple):
             return [self.flag if value else f"--no-{self.flag[2:]}"]
         values = value if self.kind.is_list else (value,)
         return [word for one in values for word in (self.flag, str(one.absolute() if isinstance(one, Path) else one))]
+
+
+def _spell(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # TOML has numbers in other digits than ten, which may be longer than Python writes
+        return "a number of more than 4,300 digits"
 
 
 class SettingValue(NamedTuple):
@@ -292,8 +300,12 @@ def _in_file(chosen: str | Path | None, environ: Mapping[str, str]) -> Iterator[
     path = Path(chosen or FILE)
     if chosen is None and not path.is_file():
         return
+    with path.open("rb") as opened:
+        content = opened.read(LARGEST_FILE + 1)  # it may be a device, which never ends
+    if len(content) > LARGEST_FILE:
+        raise BadSetting(str(path), "file", f"it has more than {LARGEST_FILE:,} bytes")
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        said = tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:  # of TOML and of UTF-8 alike
         raise BadSetting(str(path), "file", f"not TOML: {error}") from None
     known = {one.name: one.kind for one in Settings.options()}
