@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -83,12 +84,13 @@ def address():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = ["env", f"PORT={port}", *node_server("everything"), "streamableHttp"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(words, stdout=nothing, stderr=nothing, start_new_session=True) as server:
         try:
             _wait_for(port)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
-            server.terminate()
+            os.killpg(server.pid, signal.SIGTERM)  # what is started is a launcher, which leaves its child behind
 
 
 def _wait_for(port):
