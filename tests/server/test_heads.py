@@ -28,6 +28,7 @@ def passage(http):
         "/v1/chunks/99999999",
         "/v1/content/sha256:0000000000000000",
         "/v1/nowhere",
+        "/docs",
     ],
 )
 def test_a_head_has_the_status_and_the_headers_of_the_get_and_no_body(http, passage, path, envelope):

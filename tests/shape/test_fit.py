@@ -14,7 +14,7 @@ import pytest
 from aerogram.channels import Sizer
 from aerogram.cursor import Cursors
 from aerogram.errors import ValidationFailed
-from aerogram.reply import Citation, Notice, Page, Reply
+from aerogram.reply import Citation, Notice, Page, Reply, Telemetry
 from aerogram.shape.fit import Fitted, fit, without_archive
 from aerogram.shape.modes import RecordType
 from aerogram.shape.pages import Pager, take
@@ -625,6 +625,12 @@ def test_many_rows_of_very_many_members_are_not_looked_at_again_in_each_budget_t
     finally:
         sys.setprofile(None)
     assert fitted.reply.problem is not None and calls < 1_000_000
+
+
+def test_what_is_refused_costs_nothing() -> None:
+    """Neither in the envelope nor beside it."""
+    refused = fit(Reply.ok(rows(9)).replace(telemetry=Telemetry(4.0, billable_units=1)), 1, measure=SIZER).reply
+    assert refused.problem is not None and refused.telemetry == Telemetry(4.0, billable_units=0)
 
 
 class _Listening(Estimate):

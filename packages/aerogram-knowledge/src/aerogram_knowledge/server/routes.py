@@ -156,7 +156,9 @@ def build_routes(
     app.router.routes.append(Route("/v1/digests", _MethodNotAllowed("GET", "POST"), include_in_schema=False))
     if page is not None:
         app.router.routes.extend(page_routes(page))
-    app.add_api_route("/docs", reference_page(app), include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route(
+        "/docs", reference_page(app), methods=["GET", "HEAD"], include_in_schema=False, response_class=HTMLResponse
+    )
     install(app, held, VERSIONS, principal=principal)
     app.add_middleware(HeadAsGet)
     illustrate(app)

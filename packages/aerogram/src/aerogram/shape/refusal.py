@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -49,7 +49,10 @@ class Refusal:
         size = self._spell(self.before if is_one else self._needed)
         said = f"{'Response would use' if is_one else 'Its pages would need'} {size}, limit is {limit}"
         refused: Reply[Any] = Reply.failed("TOKEN_LIMIT_EXCEEDED", said, remediation=self._remedy())
-        return refused.replace(**{name: getattr(self.reply, name) for name in STAMPED})
+        kept = {name: getattr(self.reply, name) for name in STAMPED}
+        if self.reply.telemetry is not None and self.reply.telemetry.billable_units:
+            kept["telemetry"] = replace(self.reply.telemetry, billable_units=0)  # nothing was answered
+        return refused.replace(**kept)
 
     def _spell(self, size: int) -> str:
         """A size in the words of whoever counts."""
