@@ -1,5 +1,6 @@
 """Bodies that Python takes for JSON and nobody else does: the caller's fault, in the shape that was negotiated."""
 
+import asyncio
 import math
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, Router
 
 from aerogram import ReplyError, fastapi, read, starlette, validate
@@ -384,3 +385,35 @@ def test_what_is_not_ours_to_read_passes(serve):
     for path, kind in (("/inner/x", JSON["Content-Type"]), ("/left", JSON["Content-Type"]), ("/file", "text/csv")):
         response = client.post(path, content=LOOSE["NaN"], headers={"Content-Type": kind})
         assert (response.status_code, response.content) == (200, LOOSE["NaN"])
+
+
+@pytest.mark.parametrize("path", ["/stream", "/file"])
+@pytest.mark.parametrize("body", LOOSE.values(), ids=LOOSE)
+@pytest.mark.parametrize("framework", [starlette, fastapi])
+def test_an_answer_that_is_on_its_way_is_not_cut_off_by_a_body_that_nobody_reads(
+    serve, tmp_path, framework, body, path
+):
+    """Who sends a stream waits meanwhile for the client to go, and so is the first to receive the body."""
+    (tmp_path / "rows.csv").write_text("a,b\n" * 10_000)
+
+    async def pieces():
+        for number in range(5):
+            await asyncio.sleep(0.01)
+            yield f"line {number}\n"
+
+    async def stream(request: Request):
+        return StreamingResponse(pieces(), media_type="text/plain")
+
+    async def file(request: Request):
+        return FileResponse(tmp_path / "rows.csv")
+
+    handlers = {"/stream": stream, "/file": file}
+    app = FastAPI()
+    if framework is starlette:
+        app = Starlette(routes=[Route(place, one, methods=["POST"]) for place, one in handlers.items()])
+    for place, one in handlers.items() if framework is fastapi else ():
+        app.post(place)(one)
+    framework.install(app)
+    answer = serve(app).post(path, content=body, headers=JSON)
+    whole = "a,b\n" * 10_000 if path == "/file" else "".join(f"line {number}\n" for number in range(5))
+    assert (answer.status_code, answer.text) == (200, whole)

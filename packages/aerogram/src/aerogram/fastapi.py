@@ -317,6 +317,7 @@ class _Hook:
             raise
         except BaseException as error:  # what would end the server becomes a failure as any other
             raise contain(error) from error
+        exchange.is_answered = True
         if isinstance(value, Response):
             return answer_to(exchange, value)
         status = response.status_code or self._context.status_code

@@ -395,6 +395,7 @@ class _Hook:
             raise
         except BaseException as error:
             raise contain(error) from error
+        exchange.is_answered = True
         return _response_to(exchange, value, request)
 
 

@@ -450,6 +450,8 @@ class Exchange(HttpRequest):
     """The envelope of an answer that stays as its handler has made it."""
     is_left = False
     """Whether the handler's answer stays as it is, and was all there before anything around it made a stream of it."""
+    is_answered = False
+    """Whether the handler is done, and its answer on the way."""
     outer: Exchange | None = None
     """That of the application in which this one is mounted, where both have the layer."""
     held: Message | None = None

@@ -95,7 +95,8 @@ def _insist(body: bytes) -> None:
 def _refuse_loose(receive: Receive, exchange: Exchange) -> Receive:
     """Receive the body of an exchange; at the end of one that is loose, `LooseBody` is raised.
 
-    That is where a handler gets it whose answers are in an envelope.
+    That is where a handler gets it whose answers are in an envelope. Once its answer is on the way, who receives only
+    waits for the client to go, and is not disturbed.
     """
     held: list[bytes] | None = []
     size = 0
@@ -111,7 +112,7 @@ def _refuse_loose(receive: Receive, exchange: Exchange) -> Receive:
             return message
         body, held = b"".join(held) if size <= LARGEST else b"", None
         terms = exchange.terms
-        if terms is not None and terms.migrated and not terms.is_foreign:
+        if terms is not None and terms.migrated and not (terms.is_foreign or exchange.is_answered):
             _insist(body)
         return message
 
