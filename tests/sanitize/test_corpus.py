@@ -68,6 +68,13 @@ def test_nearly_every_secret_of_the_corpus_is_found():
     assert len(missed) <= (1 - RECALL) * len(cases), missed
 
 
+def test_a_reply_says_what_was_taken_out_of_it():
+    for data, secret in secret_cases():
+        reply = redaction(Reply.ok(data))
+        codes = [notice.code for notice in reply.notices]
+        assert codes == ([] if secret in dumps(reply.data).decode() else ["CONTENT_REDACTED"]), data
+
+
 def test_nearly_nothing_that_only_resembles_a_secret_is_taken_out():
     cases = [Reply.ok(data) for data in near_misses()]
     taken = [reply.data for reply in cases if redaction(reply) is not reply]

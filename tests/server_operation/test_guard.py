@@ -227,9 +227,10 @@ def test_a_broken_file_of_keys_lets_nobody_in_and_says_to_come_back(serve, keys,
     client = serve(guarded(keys, auth="keys"))
     good = keys.path.read_bytes()
     keys.path.write_text("{")
-    with caplog.at_level(logging.CRITICAL):
+    with caplog.at_level(logging.ERROR):
         refused = client.get("/v1/who?envelope=v2", headers={"x-api-key": secret})
     assert refused.status_code == 503
+    assert str(keys.path) in caplog.text and "put back a copy of it" in caplog.text
     assert str(keys.path) not in refused.text
     keys.path.write_bytes(good)
     assert client.get("/v1/who", headers={"x-api-key": secret}).status_code == 200
