@@ -366,6 +366,12 @@ _PLAIN_WORDS = frozenset({"data", "request_id", "telemetry", "client_tag"})
 _SHORTAGE_SEVERITY: Final = "warning"
 
 
+def _is_documented_retryable(problem: Problem) -> bool:
+    """Whether the document says so of a code that leaves it to the state; the extension says what it is then."""
+    row = TABLE.rows.get(problem.code)
+    return problem.retry == "check" and problem.kind == "internal" and row is not None and row.retry == "yes"
+
+
 @dataclass(frozen=True)
 class StandardV2Dialect(Dialect):
     """`standard-v2` bodies; user messages in `language`, links to `documentation` + the code."""
@@ -467,7 +473,7 @@ class StandardV2Dialect(Dialect):
             code=code,
             user_message=problem.user_message or TABLE.user_text(problem.code, problem.kind, self.language),
             developer_message=problem.message,
-            retryable=problem.retryable,
+            retryable=problem.retryable or _is_documented_retryable(problem),
             retry_after=problem.retry_after,
             documentation=problem.documentation or (self.documentation and self.documentation + code.lower()),
         )
