@@ -24,7 +24,7 @@ from aerogram.content.jsontext import dumps, pointer_of, value_at
 from aerogram.cursor import Cursors
 from aerogram.errors import NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
-from aerogram.reply import WAY_ON, Notice, Page, Reply
+from aerogram.reply import WAY_ON, Fidelity, Notice, Page, Reply
 from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.loss import is_map, list_names
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
@@ -427,4 +427,4 @@ def _members(outer: Any, _: Names) -> Iterator[tuple[str, Any]]:
 def _with_missing(reply: Reply[Any], missing: list[str]) -> Reply[Any]:
     message = f"{len(missing)} of the ids are not in your archive"
     notice = Notice.of("PARTIAL_FAILURE", message, suggestion="Use ids that a reply has named", missing=missing)
-    return reply.replace(status="partial", notices=(*reply.notices, notice))
+    return reply.replace(status="partial", notices=(*reply.notices, notice), fidelity=Fidelity("partial"))

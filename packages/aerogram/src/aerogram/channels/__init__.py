@@ -154,9 +154,9 @@ def _lacks_something(reply: Reply[Any]) -> bool:
     return goes_on or (reply.fidelity is not None and reply.fidelity.level != "full")
 
 
-def _has_word_of(reply: Reply[Any]) -> bool:
-    """Whether a reply says why it is empty, or what of it failed."""
-    return reply.status in ("empty", "partial") and bool(reply.notices)
+def _says_why_empty(reply: Reply[Any]) -> bool:
+    """Whether a reply has words of its own about that; those that have a code are for programs."""
+    return reply.status == "empty" and any(one.code is None for one in reply.notices)
 
 
 def _steps(reply: Reply[Any]) -> list[str]:
@@ -376,7 +376,7 @@ def tell_facts(problem: Problem) -> dict[str, Any]:
     return {**facts, "retryable": problem.retryable}
 
 
-_ALWAYS_TOLD: Final = ("CONTROL_IGNORED", "PARTIAL_FAILURE")
+_IGNORED: Final = "CONTROL_IGNORED"
 
 
 class Account(NamedTuple):
@@ -391,7 +391,7 @@ class Account(NamedTuple):
     @classmethod
     def of(cls, reply: Reply[Any]) -> Account | None:
         """The account of a reply; a whole one has none."""
-        if reply.problem is not None or not (_lacks_something(reply) or _has_word_of(reply)):
+        if reply.problem is not None or not (_lacks_something(reply) or _says_why_empty(reply)):
             return None
         said = []
         if reply.fidelity is not None and reply.fidelity.level != "full":
@@ -400,7 +400,7 @@ class Account(NamedTuple):
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
             said.append(_way_on(reply.page, reply.data, is_counted=bool(said)))
-        told = [one for one in reply.notices if not said or one.code in _ALWAYS_TOLD]
+        told = [one for one in reply.notices if one.code == _IGNORED or (not said and one.code is None)]
         said += [one.message for one in told if one.message not in said]
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 
