@@ -1,5 +1,6 @@
 """Budgets of bare payloads: what is sent is what was measured."""
 
+import random
 import re
 from contextlib import asynccontextmanager
 
@@ -38,6 +39,25 @@ async def test_a_bare_payload_stays_within_its_budget(budget, channels, annotate
     assert not sent.is_error
     structured = orjson.dumps(sent.structured_content).decode() if sent.structured_content is not None else ""
     assert budget / 3 < together(map(best_counter().count, (sent.content[0].text, structured))) <= budget
+
+
+@pytest.mark.parametrize("channels", ["summary", "mirror", "text"])
+async def test_a_long_text_stays_within_a_budget_for_both_channels(channels):
+    chance = random.Random(7)
+    words = ("naïve", "zürich", "x", "\u4e2d\u6587", "{}", "'q'", "reply", "—", "0.25", "\\n")
+    for budget in range(1_000, 2_600, 50):
+        text = "\n".join(" ".join(chance.choices(words, k=chance.randint(3, 30))) for _ in range(200))
+
+        def give() -> str:
+            return text  # noqa: B023 - it is called in this round
+
+        server = fastmcp.FastMCP("texts")
+        server.tool(give)
+        install(server, dialect="response-v2", budget=budget, channels=channels, count="both", archive=None)
+        async with fastmcp.Client(server) as client:
+            sent = await client.call_tool("give", {})
+        structured = orjson.dumps(sent.structured_content).decode() if sent.structured_content is not None else ""
+        assert sum(map(best_counter().count, (sent.content[0].text, structured))) <= budget
 
 
 async def test_a_map_of_values_that_a_schema_describes_is_shown_in_part():

@@ -794,7 +794,7 @@ class _Fitting:
             found = size(guess)
             if not tried and self.draft.resume is None and self.budget >= WIDE:
                 near = self._nearly_longest(text, guess, self.budget - SEAM - found)
-                if near:
+                if near and size(near) <= self.budget:  # what two channels cost together is only known about
                     return near
             if frame is None:  # what the words cost that stand around it, and those that are said in two channels
                 frame = max(found - self.measure.price(text[:guess]), 0)
