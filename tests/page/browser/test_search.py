@@ -443,11 +443,3 @@ async def test_where_nothing_was_found_nothing_is_said_not_to_fit(open_page, ser
     page = await open_page(f"{served.address}/#/search?q=zzqqxx&budget=1")
     await settled(page)
     assert "None of" not in await page.locator(".results h2").inner_text()
-
-
-async def test_a_budget_beyond_the_reply_is_the_same_everywhere(open_page, served):
-    page = await open_page(f"{served.address}/#/search?q=webhooks&budget=20000")
-    await page.locator(".figure", has_text="Your budget of 20,000 tokens").wait_for()
-    assert await page.locator("#budget-exact").input_value() == "20000"
-    assert "budget=20000" in page.url
-    assert await page.locator(".chart .now").count() == 0

@@ -90,7 +90,6 @@ export class Budget {
       id: "budget-exact",
       min: 1,
       "aria-label": t("budget.exact"),
-      placeholder: t("budget.unlimited"),
       on: {
         input: () => (this._isTyping = true),
         change: () => this._typed(),
@@ -150,11 +149,11 @@ export class Budget {
     this.choose(this._read(this._exact.value, this.limit));
   }
 
-  /** The budget that somebody wrote, or another one; more than can be asked for is none. */
+  /** The budget that somebody wrote, or another one; more than the whole reply is the whole reply. */
   _read(written, otherwise) {
     const limit = Math.round(Number(written || NaN));
     if (!Number.isFinite(limit)) return otherwise;
-    return limit > this._context.budget.largest ? null : Math.max(1, limit);
+    return limit >= this._most ? null : Math.max(1, limit);
   }
 
   /** The budget as the slider shows it: more than the whole reply is the whole reply. */
@@ -174,7 +173,7 @@ export class Budget {
   }
 
   _say() {
-    this._exact.value = this.limit ?? "";
+    this._exact.value = this._shown;
     const text = this.limit === null ? t("budget.none") : t("budget.tokens", { n: count(this.limit) });
     this._slider.setAttribute("aria-valuetext", text);
   }

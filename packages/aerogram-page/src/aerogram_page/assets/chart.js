@@ -29,10 +29,8 @@ export function chart(lines, now) {
     "aria-label": t("chart.label"),
   });
   drawing.append(...axes(x, y), ...lines.map((line) => path(line, x, y)));
-  const isBeyond = now > x.most;
-  if (now && !isBeyond) drawing.append(cursorAt(x(Math.max(now, x.least)), now));
-  const beyond = isBeyond ? el("p", { class: "small quiet" }, t("chart.beyond", { n: count(now) })) : null;
-  return el("figure", { class: "figure" }, drawing, beyond, legend(lines), table(lines));
+  if (now) drawing.append(cursorAt(x(Math.min(Math.max(now, x.least), x.most)), now));
+  return el("figure", { class: "figure" }, drawing, legend(lines), table(lines));
 }
 
 /** A logarithmic scale, because a budget of 500 matters as much beside 1,000 as 8,000 beside 16,000. */

@@ -75,7 +75,6 @@ export default {
   "budget.unit": "tokens",
   "budget.tokens": "{n} tokens",
   "budget.none": "no limit: the whole reply",
-  "budget.unlimited": "no limit",
   "budget.oneMode": "A place in the list belongs to its mode. Another mode begins at its first page, and is counted there.",
   "budget.whole": "whole reply, tokens",
   "budget.sent": "sent, tokens",
@@ -175,7 +174,6 @@ export default {
   "chart.title": "Tokens by mode and budget",
   "chart.about": "What is sent for each budget. The dashed line is yours.",
   "chart.label": "Tokens sent, by mode and budget",
-  "chart.beyond": "Your budget of {n} tokens is to the right of this: all of the reply fits.",
   "chart.budget": "budget in tokens",
   "chart.none": "No budget is large enough for this reply.",
 

@@ -75,7 +75,6 @@ export default {
   "budget.unit": "トークン",
   "budget.tokens": "{n} トークン",
   "budget.none": "制限なし：返信全体",
-  "budget.unlimited": "上限なし",
   "budget.oneMode": "一覧の位置はモードごとのものです。別のモードは最初のページから始まり、そこで数えます。",
   "budget.whole": "返信全体（トークン）",
   "budget.sent": "送信（トークン）",
@@ -174,7 +173,6 @@ export default {
   "chart.title": "モードと予算ごとのトークン数",
   "chart.about": "各予算で送られる量です。破線が現在の予算です。",
   "chart.label": "モードと予算ごとの送信トークン数",
-  "chart.beyond": "予算の {n} トークンは図の右側にあり、返答はすべて収まります。",
   "chart.budget": "予算（トークン）",
   "chart.none": "この返信に十分な予算がありません。",
 
