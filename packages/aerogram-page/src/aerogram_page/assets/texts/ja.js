@@ -217,6 +217,7 @@ export default {
   "digest.short": "文書は {document} トークンで、縮めるには短すぎます。要約は {digest} トークンです。",
   "digest.none": "この文書の要約はありません。",
   "digest.verified": "検証済み：ハッシュが一致し、{n} 件の引用はすべて示された場所にあります。",
+  "digest.verified.one": "検証済み：ハッシュが一致し、1 件の引用は示された場所にあります。",
   "digest.unquoted": "ハッシュは一致しますが、引用がないため、確認できる証拠はありません。",
   "digest.own": "要約と要点は文書の文です。",
   "digest.notFromText": "文書にない文のため、未確認：",
