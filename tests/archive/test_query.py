@@ -64,6 +64,14 @@ async def test_of_a_text_a_query_finds_the_lines_that_have_its_words():
     assert within.data == [{"line": 1608, "offset": LOG.index("1607"), "text": "1607 ERROR disk is well"}]
 
 
+@pytest.mark.parametrize("query", ["", "  ", "is " * 700])
+async def test_a_query_of_a_text_is_as_long_as_any_other(query):
+    archive, content = Archive.in_memory(), Content.of_text(LOG)
+    await archive.put(content)
+    with pytest.raises(ValidationFailed, match="1 to 2000 characters"):
+        await retrieve(archive, Cursors(), Retrieval(content.hash, query=query))
+
+
 @pytest.mark.parametrize(
     ("kept_value", "query", "data", "told"),
     [

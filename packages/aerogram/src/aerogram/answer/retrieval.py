@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from aerogram.answer import Call
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
-from aerogram.archive.query import run_query
+from aerogram.archive.query import LONGEST, run_query
 from aerogram.content import Content, short_digits
 from aerogram.content.datatext import read_data
 from aerogram.content.jsontext import dumps, pointer_of, value_at
@@ -298,8 +298,10 @@ async def _ask(value: Any, query: str, principal: str | None) -> Any:
     if not isinstance(value, str):
         return await run_query(value, query, principal=principal)
     words = query.casefold().split()
-    if not words:
-        raise ValidationFailed("A query has words in it", remediation="Name words that the lines are to have")
+    if not words or len(query) > LONGEST:
+        raise ValidationFailed(
+            f"A query has 1 to {LONGEST} characters", remediation="Name words that the lines are to have"
+        )
     return await asyncio.to_thread(_lines_with, value, words)
 
 
