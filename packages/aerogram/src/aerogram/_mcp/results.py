@@ -18,9 +18,9 @@ from aerogram.channels import BOX, PREFIX, Channels, meta_of, tell_facts
 from aerogram.codes import TABLE
 from aerogram.content.jsontext import dumps, loads
 from aerogram.dialects.protocol import Dialect
-from aerogram.errors import MissingExtra, ReplyError
+from aerogram.errors import MissingExtra, NotFound, ReplyError, ValidationFailed
 from aerogram.normalize.policy import MODERN
-from aerogram.problems import problem_of
+from aerogram.problems import blame_handler, problem_of
 from aerogram.reply import Problem, Reply
 from aerogram.shape.media import NOTE
 
@@ -29,6 +29,7 @@ __all__ = [
     "find_declared",
     "hints_of",
     "measure_stamp",
+    "prompt_fault",
     "resource_error",
     "sdk_blocks",
     "to_sdk",
@@ -132,6 +133,31 @@ def find_declared(error: BaseException | None) -> ReplyError | None:
     while error is not None and not isinstance(error, ReplyError):
         error = error.__cause__
     return error
+
+
+_PROMPT_FAULTS: Final[Mapping[str, tuple[type[ReplyError], str]]] = {
+    "Unknown prompt: ": (NotFound, "prompts/list has the names"),
+    "Missing required arguments: ": (ValidationFailed, "prompts/list has the arguments"),
+}
+"""What the frameworks say of a prompt that its caller has asked for wrongly, by how it begins."""
+
+
+_RENDERING: Final = "Error rendering prompt "
+
+
+def prompt_fault(error: BaseException) -> Exception | None:
+    """What is below the one error that frameworks make of all that goes wrong with a prompt; None for any other."""
+    while str(error).startswith(_RENDERING) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+        if not str(error).startswith(_RENDERING):
+            return find_declared(error) or _callers_fault(error) or blame_handler(error)
+    return _callers_fault(error)
+
+
+def _callers_fault(error: BaseException) -> ReplyError | None:
+    words = str(error)
+    found = next((meant for beginning, meant in _PROMPT_FAULTS.items() if words.startswith(beginning)), None)
+    return found[0](words, remediation=found[1]) if found else None
 
 
 def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:

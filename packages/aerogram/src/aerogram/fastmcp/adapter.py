@@ -26,14 +26,14 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, PREFIX, hints_of, protocol_error, sdk_blocks
+from aerogram._mcp.results import INVALID_PARAMS, PREFIX, hints_of, prompt_fault, protocol_error, sdk_blocks
 from aerogram._mcp.service import Caller, OuterContract, Service
 from aerogram.answer import CURRENT, Call
 from aerogram.archive import Archive
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
 from aerogram.contract.flags import Flags
-from aerogram.errors import InvalidReply, MissingExtra, ReplyError
+from aerogram.errors import InvalidReply, MissingExtra
 from aerogram.fastmcp.handlers import (
     LISTENED_TO,
     NOTHING,
@@ -568,8 +568,13 @@ class _Outermost(Middleware):
     async def _prompt(self, context: MiddlewareContext[Any], call_next: Any) -> Any:
         try:
             return await self._replies.give_out("prompts/get", partial(call_next, context))
-        except ReplyError as error:
-            raise MCPError(**protocol_error(problem_of(error))) from error
+        except (MCPError, NotFoundError, DisabledError):
+            raise
+        except Exception as error:
+            meant = prompt_fault(error) or error
+            if isinstance(meant, FastMCPError):  # in words of its author
+                raise
+            raise MCPError(**protocol_error(problem_of(meant))) from error
 
 
 def _unknown(name: str) -> MCPError:

@@ -21,7 +21,7 @@ from aerogram._mcp.defaults import check_principal, contract_for
 from aerogram._mcp.listing import Profile, SchemaForm
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.pairing import split_pair
-from aerogram._mcp.results import INVALID_PARAMS, find_declared, hints_of, protocol_error, resource_error, to_sdk
+from aerogram._mcp.results import INVALID_PARAMS, hints_of, prompt_fault, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
 from aerogram.channels import meta_of
@@ -29,7 +29,7 @@ from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
 from aerogram.contract.flags import Flags
 from aerogram.dialects.bare import BareDialect
-from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError, ToolFailed, ValidationFailed
+from aerogram.errors import InvalidReply, MissingExtra, NotFound, ReplyError, ToolFailed
 from aerogram.normalize.native import documented_result, native_result
 from aerogram.normalize.output import Output, is_rows_of_any_length
 from aerogram.normalize.policy import MODERN, is_modern
@@ -447,14 +447,10 @@ async def _explain_prompt(ctx: Any, call_next: Any) -> Any:
     try:
         return await call_next(ctx)
     except ValueError as error:
-        declared = find_declared(error)
-        if declared is not None:
-            raise declared from error
-        if str(error).startswith("Unknown prompt: "):
-            raise NotFound(str(error), remediation="prompts/list has the names") from error
-        if str(error).startswith("Missing required arguments: "):
-            raise ValidationFailed(str(error), remediation="prompts/list has the arguments") from error
-        raise
+        meant = prompt_fault(error)
+        if meant is None:
+            raise
+        raise MCPError(**protocol_error(problem_of(meant))) from error
 
 
 async def _say_besides(ctx: Any, call_next: Any) -> Any:
