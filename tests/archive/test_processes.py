@@ -10,6 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,14 @@ import pytest
 from key_value.aio.stores.memory import MemoryStore
 from key_value.aio.wrappers.statistics import StatisticsWrapper
 
+from aerogram.answer import Call, answer
 from aerogram.archive import Archive
+from aerogram.archive.archive import LOCK_WITHIN
 from aerogram.archive.files import FileStore
 from aerogram.content import Content
-from aerogram.errors import NotFound
+from aerogram.contract import Contract
+from aerogram.errors import NotFound, Unavailable
+from aerogram.shape.fit import NOT_KEPT
 from programs import Process, start_program
 
 WRITER = """
@@ -276,3 +283,61 @@ def test_an_archive_outlives_the_event_loop_it_was_first_used_in(tmp_path: Path)
 
     for archive in (Archive.at(tmp_path), Archive.in_memory()):
         assert [asyncio.run(busy(archive, name)) for name in "abc"] == [5, 10, 15]
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from aerogram.state import file_lock
+
+with file_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def hold_lock() -> Iterator[Callable[[Path], None]]:
+    """Have another process, which is stopped like one with Ctrl-Z, hold a lock file."""
+    with ExitStack() as ending:
+
+        def hold(path: Path) -> None:
+            holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True)
+            ending.enter_context(holder)
+            ending.callback(holder.kill)
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            holder.send_signal(signal.SIGSTOP)
+
+        yield hold
+
+
+async def test_a_process_that_is_stopped_while_it_holds_an_archive_keeps_nobody_waiting_for_long(
+    tmp_path: Path, hold_lock: Callable[[Path], None]
+) -> None:
+    """What is put meanwhile is refused in time, what is there is read, and the event loop goes on."""
+    archive = Archive.at(tmp_path)
+    (stored,) = await archive.put(Content.of_text("before"))
+    hold_lock(tmp_path / ".lock")
+    begun = time.monotonic()
+    trying = [archive.put(Content.of_text("during")), archive.delete(stored.hash)]
+    waiting = asyncio.gather(*trying, return_exceptions=True)
+    await asyncio.sleep(0.05)
+    assert (await archive.get(stored.hash)).value() == "before"
+    assert time.monotonic() - begun < LOCK_WITHIN / 2
+    assert [type(one) for one in await waiting] == [Unavailable, Unavailable]
+    assert time.monotonic() - begun < 4 * LOCK_WITHIN
+
+
+async def test_a_reply_is_sent_without_a_handle_where_another_process_keeps_the_archive_to_itself(
+    tmp_path: Path, hold_lock: Callable[[Path], None]
+) -> None:
+    archive = Archive.at(tmp_path)
+    await archive.put(Content.of_text("the first one makes the directory"))
+    hold_lock(tmp_path / ".lock")
+    contract = Contract(dialect="response-v2", budget=300, archive=archive)
+    rows = [{"id": n, "title": f"Title {n}", "text": "It is long. " * 20} for n in range(100)]
+    reply = await answer(Call(contract, operation="rows"), rows)
+    assert reply.status == "partial"
+    assert reply.fidelity is not None and reply.fidelity.archive_hashes is None
+    assert reply.notices[-1].message.endswith(NOT_KEPT)

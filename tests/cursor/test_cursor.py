@@ -7,6 +7,7 @@ import json
 import stat
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from aerogram.cursor import CursorKeys, Cursors, Position, dearest, farthest, query_hash
 from aerogram.errors import ContractError, InvalidCursor
+from aerogram.state import file_lock
 from aerogram.tokens import Estimate, Vocabulary
 
 QUERY = query_hash("search", {"query": "JWT"})
@@ -173,6 +175,21 @@ def test_a_fresh_key_has_a_name_of_its_own_in_cursors() -> None:
     assert len(names) == 41
 
 
+def test_a_file_of_keys_that_another_process_holds_keeps_nobody_from_signing(tmp_path: Path) -> None:
+    """It may have been stopped; the event loop, on which cursors are made, does not wait for it."""
+    path = tmp_path / "keys.json"
+    keys = CursorKeys.at(path, rotate_every=-1)
+    before = keys.signing_key()
+    with file_lock(tmp_path / "keys.json.lock"):
+        begun = time.monotonic()
+        assert keys.signing_key() == before
+        assert CursorKeys.at(path, rotate_every=-1).signing_key() == before
+        assert time.monotonic() - begun < 1
+        with pytest.raises(TimeoutError):
+            keys.rotate()
+    assert keys.signing_key() != before
+
+
 @FORMS
 def test_a_cursor_expires(documented: bool) -> None:
     now = [1_000.0]
@@ -221,6 +238,7 @@ def test_keys_in_a_file_are_private_and_survive_a_restart(tmp_path: Path) -> Non
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     program = """
 import sys
+import time
 from aerogram.cursor import Cursors, CursorKeys
 path, cursor, query = sys.argv[1:]
 print(Cursors(CursorKeys.at(path)).open(cursor, query_hash=query, principal="ada").offset)

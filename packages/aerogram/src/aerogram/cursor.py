@@ -57,6 +57,8 @@ SIGNATURE_BYTES: Final = 8
 QUERY_DIGITS: Final = 1
 KEY_DIGITS: Final = 2
 """So many digits of the hash of a query, and of the name of a key, are in a cursor."""
+LOCK_WITHIN: Final = 5.0
+"""Seconds that others have to let go of a file of keys where there is none to go on with."""
 _MODES: Final = ("ids_only", "metadata", "preview", "full")
 _FORM: Final = 0x10
 _HAS_KEY: Final = 0x08
@@ -229,12 +231,16 @@ class _FileCursorKeys(CursorKeys):
         self._path = private_directory(path.parent) / path.name
         self._rotate_every = rotate_every
         self._keep = keep
-        self._update(rotate=False)
+        self._keys = self._read()
+        if not self._keys:
+            self._update(rotate=False, within=LOCK_WITHIN)
 
     def signing_key(self) -> SigningKey:
-        if time.time() - self._keys[0].created > self._rotate_every:
+        if self._is_due(self._keys):
             try:
-                self._update(rotate=False)
+                self._update(rotate=False, within=0)
+            except TimeoutError:  # an event loop waits for nobody: the old one goes on until the other has rotated
+                log.debug("somebody else has the lock of the cursor keys")
             except (OSError, ValueError) as error:  # the old one goes on when the file was damaged meanwhile
                 log.warning("the cursor keys cannot be rotated: %s", error)
         return self._keys[0]
@@ -247,14 +253,17 @@ class _FileCursorKeys(CursorKeys):
         return found
 
     def rotate(self) -> None:
-        self._update(rotate=True)
+        self._update(rotate=True, within=LOCK_WITHIN)
 
-    def _update(self, *, rotate: bool) -> None:
+    def _is_due(self, keys: Sequence[SigningKey]) -> bool:
+        """Whether it is time for a key to sign with that is none of these."""
+        return not keys or time.time() - keys[0].created > self._rotate_every
+
+    def _update(self, *, rotate: bool, within: float) -> None:
         """Read the file, add a key when one is due, drop those too old to matter, write it back."""
-        now = time.time()
-        with file_lock(self._path.with_name(self._path.name + ".lock")):
-            keys = self._read()
-            if rotate or not keys or now - keys[0].created > self._rotate_every:
+        with file_lock(self._path.with_name(self._path.name + ".lock"), within=within):
+            keys, now = self._read(), time.time()
+            if rotate or self._is_due(keys):
                 kept = tuple(key for key in keys if now - key.created <= self._keep)
                 keys = (SigningKey.new(now, kept), *kept)
                 self._write(keys)

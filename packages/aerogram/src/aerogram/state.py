@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -72,13 +74,34 @@ def can_write(folder: Path) -> bool:
     return os.access(next(one for one in (folder, *folder.absolute().parents) if one.exists()), os.W_OK | os.X_OK)
 
 
+_NEXT_LOOK: Final = 0.002
+"""Seconds after which a lock that somebody has is tried again; a holder mostly has it for a few times as long."""
+
+
 @contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """Hold the lock file at `path`, waiting for whoever has it; the system frees it when its holder dies."""
+def file_lock(path: Path, *, within: float = inf) -> Iterator[None]:
+    """Hold the lock file at `path`; a `TimeoutError` when whoever has it does not let go of it in so many seconds.
+
+    The system frees it when its holder dies. One that is stopped keeps it, for as long as that lasts.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _wait_for(descriptor, path, within)
         yield
     finally:
         os.close(descriptor)
+
+
+def _wait_for(descriptor: int, path: Path, within: float) -> None:
+    """Take a lock. The system can wait for one only without a limit, so it is tried again and again."""
+    last = time.monotonic() + within
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= last:
+                raise TimeoutError(f"somebody else holds {path}") from None
+            time.sleep(_NEXT_LOOK)
+        else:
+            return

@@ -72,6 +72,8 @@ STALE_DRAFT: Final = HOUR
 MOST_ATTEMPTS: Final = 100
 """So often an inventory is read again because somebody else was faster."""
 RETRY_AFTER: Final = 2.0
+LOCK_WITHIN: Final = 5.0
+"""Seconds that another process has to let go of a directory; whoever holds it mostly has it for milliseconds."""
 _GONE_WORDS: Final = {
     "expired": "has expired",
     "deleted": "was deleted",
@@ -516,7 +518,7 @@ def _locked(directory: Path) -> Iterator[None]:
     """Hold the lock of a directory."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(directory / ".lock"))
+            stack.enter_context(file_lock(directory / ".lock", within=LOCK_WITHIN))
         except OSError as error:
             message = "The archive's directory cannot be used at the moment"
             raise Unavailable(message, retry_after=RETRY_AFTER) from error
