@@ -175,6 +175,20 @@ def test_a_fresh_key_has_a_name_of_its_own_in_cursors() -> None:
     assert len(names) == 41
 
 
+@pytest.mark.parametrize("kind", ["ephemeral", "file"])
+def test_keys_may_be_rotated_more_often_than_there_are_names_for_them(tmp_path: Path, kind: str) -> None:
+    """Those of the oldest go to new ones."""
+    keys = CursorKeys.ephemeral() if kind == "ephemeral" else CursorKeys.at(tmp_path / "keys.json")
+    first = Cursors(keys).seal(HERE, principal="ada")
+    for _ in range(200):
+        keys.rotate()
+    second = Cursors(keys).seal(HERE, principal="ada")
+    for _ in range(100):
+        keys.rotate()
+    assert reason_of(Cursors(keys), first) == "signature"
+    assert opened(Cursors(keys), second).offset == 10
+
+
 def test_a_file_of_keys_that_another_process_holds_keeps_nobody_from_signing(tmp_path: Path) -> None:
     """It may have been stopped; the event loop, on which cursors are made, does not wait for it."""
     path = tmp_path / "keys.json"

@@ -57,6 +57,8 @@ SIGNATURE_BYTES: Final = 8
 QUERY_DIGITS: Final = 1
 KEY_DIGITS: Final = 2
 """So many digits of the hash of a query, and of the name of a key, are in a cursor."""
+MOST_KEYS: Final = 16**KEY_DIGITS
+"""So many keys can be told apart by what a cursor shows of their names."""
 LOCK_WITHIN: Final = 5.0
 """Seconds that others have to let go of a file of keys where there is none to go on with."""
 _MODES: Final = ("ids_only", "metadata", "preview", "full")
@@ -170,7 +172,7 @@ class SigningKey:
     def new(cls, now: float, beside: Sequence[SigningKey] = ()) -> SigningKey:
         """A fresh random key, whose name in a cursor is that of none `beside` it."""
         taken = {key.kid[:KEY_DIGITS] for key in beside}
-        free = [name for number in range(256) if (name := f"{number:02x}") not in taken]
+        free = [name for number in range(MOST_KEYS) if (name := f"{number:0{KEY_DIGITS}x}") not in taken]
         return cls(secrets.choice(free) + secrets.token_hex(1), secrets.token_bytes(32), now)
 
     @classmethod
@@ -180,6 +182,12 @@ class SigningKey:
         if len(raw) < SHORTEST_SECRET:
             raise ValueError(f"a shared cursor secret needs at least {SHORTEST_SECRET} bytes")
         return cls(hashlib.sha256(b"kid" + raw).hexdigest()[:4], hashlib.sha256(raw).digest(), 0.0)
+
+
+def add_key(keys: Sequence[SigningKey], now: float) -> tuple[SigningKey, ...]:
+    """A fresh key before the others, of which the oldest go where there would be more than have names of their own."""
+    kept = tuple(keys[: MOST_KEYS - 1])
+    return (SigningKey.new(now, kept), *kept)
 
 
 class CursorKeys:
@@ -221,7 +229,7 @@ class CursorKeys:
 
     def rotate(self) -> None:
         """Sign with a fresh key from now on; cursors of the older keys stay good."""
-        self._keys = (SigningKey.new(time.time(), self._keys), *self._keys)
+        self._keys = add_key(self._keys, time.time())
 
 
 class _FileCursorKeys(CursorKeys):
@@ -264,8 +272,7 @@ class _FileCursorKeys(CursorKeys):
         with file_lock(self._path.with_name(self._path.name + ".lock"), within=within):
             keys, now = self._read(), time.time()
             if rotate or self._is_due(keys):
-                kept = tuple(key for key in keys if now - key.created <= self._keep)
-                keys = (SigningKey.new(now, kept), *kept)
+                keys = add_key([key for key in keys if now - key.created <= self._keep], now)
                 self._write(keys)
         self._keys = keys
 

@@ -14,7 +14,7 @@ import time
 from concurrent.futures import Future
 from typing import Final
 
-from aerogram.cursor import DAY, CursorKeys, SigningKey, read_keys, write_keys
+from aerogram.cursor import DAY, CursorKeys, SigningKey, add_key, read_keys, write_keys
 from aerogram_knowledge.store import Store
 
 __all__ = ["StoreCursorKeys"]
@@ -100,8 +100,7 @@ class StoreCursorKeys(CursorKeys):
             keys, version = (read_keys(found[0]), found[1]) if found else ((), 0)
             if keys and not rotate and now - keys[0].created <= self._rotate_every:
                 break
-            kept = tuple(key for key in keys if now - key.created <= self._keep)
-            keys = (SigningKey.new(now, kept), *kept)
+            keys = add_key([key for key in keys if now - key.created <= self._keep], now)
             if self._store.set_shared(NAME, write_keys(keys), version):
                 break
             rotate = False
