@@ -105,6 +105,28 @@ def test_what_a_vendor_s_record_says_and_json_cannot_hold_is_said_in_words(write
     assert held == ("nan", "2026-05-01", ["oats", "rye"], 2**80 - 1)
 
 
+def test_what_json_cannot_hold_is_said_in_the_same_forms_wherever_it_stands_in_a_record(write, index):
+    said = """
+  - name: Delta Foods
+    seal: !!binary aGVsbG8=
+    contract: {since: 2026-05-01, signed: 2026-04-30 12:00:00, seal: !!binary aGVsbG8=, 7: days}
+    visits: [2026-05-01, [!!binary aGVsbG8=]]
+    ? !!binary aGVsbG8=
+    : named
+"""
+    index.ingest(write({"delta.md": f"---\nvendors:{said}---\n# Delta\n\nOats.\n"}))
+    (delta,) = index.vendor("Delta Foods", response_mode="full").data["entities"]
+    assert delta["seal"] == delta["contract"]["seal"] == "aGVsbG8="
+    assert delta["contract"] | {"seal": ""} == {
+        "since": "2026-05-01",
+        "signed": "2026-04-30T12:00:00",
+        "seal": "",
+        "7": "days",
+    }
+    assert delta["visits"] == ["2026-05-01", ["aGVsbG8="]]
+    assert delta["aGVsbG8="] == "named"
+
+
 def test_emphasis_in_front_matter_is_no_alias(write, index):
     index.ingest(write({"a.md": "---\ntitle: Hay - *the* second cut, &c.\n---\nThe harvest begins in May.\n"}))
     assert index.store.chunks_of("a.md")[0].title == "Hay - *the* second cut, &c."

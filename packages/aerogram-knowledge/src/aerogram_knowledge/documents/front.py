@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from aerogram.digest.sources.html import HeadElement, head_elements, unescape
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
-from aerogram.normalize.forms import encode_text
+from aerogram.normalize.forms import base64_text, encode_text
 
 __all__ = [
     "ADDRESSES",
@@ -104,6 +104,8 @@ def _storable(value: Any, deepest: int = DEEPEST) -> Any:
         raise ValueError(f"it is more than {DEEPEST} levels deep")
     if isinstance(value, str):
         return encode_text(value)
+    if isinstance(value, bytes):
+        return base64_text(value)
     if isinstance(value, int) and abs(value) >= TOO_LARGE:
         raise ValueError("a number has more than 4,300 digits")
     if isinstance(value, float) and not math.isfinite(value):

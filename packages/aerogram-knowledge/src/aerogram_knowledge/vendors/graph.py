@@ -14,11 +14,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from aerogram.content import read_json
 from aerogram.content.jsontext import loads
 from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.sources import encoding
 from aerogram.digest.terms import fold
 from aerogram.errors import ContractError
+from aerogram.normalize import Policy
+from aerogram.normalize.values import encode
 from aerogram_knowledge.documents.document import Document, File, suffix_of
 from aerogram_knowledge.documents.front import in_lower_case, license_of
 from aerogram_knowledge.store import Graph
@@ -34,6 +37,7 @@ _TYPES: Final = ("type", "entity_type", "relationship_type", "relation", "kind",
 _NAMES: Final = ("name", "vendor_name", "entity_name", "title")
 _IDS: Final = ("id", "entity_id", "relationship_id", "key")
 _NOT_A_GRAPH: Final = "it has no entities or relationships, and no other data is read from this kind of file"
+_FORMS: Final = Policy()
 _NOT_A_LETTER: Final = re.compile(r"[^\w]+")
 
 
@@ -150,8 +154,8 @@ def _first(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 def _plain(record: Mapping[str, Any], without: tuple[str, ...]) -> dict[str, Any]:
     """What a record says besides its id, name and type, as JSON can hold it."""
-    kept = {str(name): value for name, value in record.items() if name not in without}
-    return {name: value if _is_json(value) else str(value) for name, value in kept.items()}
+    kept = {name: value for name, value in record.items() if name not in without}
+    return kept if _is_json(kept) else read_json(encode(kept, _FORMS).body)
 
 
 def _is_json(value: Any) -> bool:
