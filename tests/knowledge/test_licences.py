@@ -183,6 +183,14 @@ def test_what_is_withheld_is_so_in_each_of_its_spellings(write, index, where, me
             gated.text("two.md")
 
 
+def test_a_licence_with_a_number_in_signs_that_no_decimals_are_made_of_stops_no_search(write, index, where):
+    stated = {"ethiopic.md": "Licence \u1369", "circled.md": "Licence \u2460", "secret.md": "Trade-Secret \u1369"}
+    index.ingest(write({name: f"---\nlicense: {one}\n---\nThe ferry of {name}.\n" for name, one in stated.items()}))
+    with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
+        found = gated.search("ferry", method="bm25")
+    assert (found.status, {row["source_file"] for row in found.data}) == ("partial", {"circled.md", "ethiopic.md"})
+
+
 def test_a_gate_in_front_of_free_documents_holds_nothing_back(write, index, where):
     index.ingest(write({"open.md": OPEN, "silent.md": SILENT}))
     with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:

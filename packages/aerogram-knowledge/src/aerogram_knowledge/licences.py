@@ -125,7 +125,7 @@ def _parts(text: str) -> list[str | _Version]:
         if token == _LATER:
             if found and isinstance(found[-1], _Version):
                 found[-1] = replace(found[-1], is_open=True)
-        elif token[0].isdigit():
+        elif token[0].isdecimal():
             if found and isinstance(found[-1], str) and len(found[-1]) > 1:
                 found[-1] = found[-1].removesuffix("v")  # gplv3
             if found and isinstance(found[-1], _Version):
