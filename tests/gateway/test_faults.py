@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import anyio
 import psutil
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from balancer import wait_for
 from gateway.conftest import BEHIND, behind, connect, gateway
@@ -157,6 +158,58 @@ def test_a_command_that_is_not_there_is_told():
         error["data"]["code"] == "UNAVAILABLE" and b"/nowhere" not in done.stdout
     )  # nobody there can do anything with it
     assert done.returncode == 1 and b"the command /nowhere/at/all is not there" in done.stderr
+
+
+UNABLE = """
+import sys
+open(sys.argv[1], "a").write("started ")
+print("\\x1b[31mreading\\nTraceback:\\n  File /srv/some/where.py, line 3", file=sys.stderr)
+sys.exit("no key in /srv/some/where.py: password=Tr0ub4dor&3xyz")
+"""
+"""A server that says why it does not start."""
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_of_a_server_that_does_not_start_its_exit_code_and_last_words_are_told(mode, tmp_path):
+    """It is started once for each way in which it can be asked, and no secret and no folder of the machine is told."""
+    started = tmp_path / "started"
+    server = gateway("--", sys.executable, "-S", "-c", UNABLE, str(started))
+    with pytest.RaisesGroup(MCPError, flatten_subgroups=True) as told:
+        async with connect(server, mode):
+            pass
+    failure = told.value.exceptions[0]
+    while isinstance(failure, ExceptionGroup):
+        failure = failure.exceptions[0]
+    words = failure.error.message
+    assert words.startswith("The server behind does not start: it ended with exit code 1: ")
+    assert "Traceback:; no key in …/where.py: " in words
+    assert all(one not in words for one in ("/srv", "line 3", "Tr0ub4dor", "\x1b"))
+    assert failure.error.data["code"] == "UNAVAILABLE"
+    assert len(started.read_text().split()) == ERAS.index(mode) + 1
+
+
+ONCE = """
+import os, sys
+if os.path.exists(sys.argv[1]): sys.exit("no second time")
+open(sys.argv[1], "w")
+""" + SMALL.replace("OTHERWISE", "sys.exit()")
+
+
+def test_calls_that_wait_for_a_server_which_does_not_start_wait_once_and_together(tmp_path):
+    """What is asked after that has it started again."""
+    wire = Wire("", server=[sys.executable, "-S", "-c", ONCE, str(tmp_path / "started")])
+    wire.greet()
+    assert wire.ask("first", "tools/call", name="one")["result"]["isError"]
+    since = time.monotonic()
+    for number in range(30):
+        wire.send(id=number, method="tools/list", params={})
+    told = [wire.read()["error"]["message"] for _ in range(30)]
+    assert time.monotonic() - since < 10
+    assert set(told) == {"The server behind does not start: it ended with exit code 1: no second time"}
+    (tmp_path / "started").unlink()
+    assert wire.ask("last", "tools/list")["result"]["tools"]
+    assert wire.end() == 0
+    assert 1 <= wire.errors.count("no second time") <= 3
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])

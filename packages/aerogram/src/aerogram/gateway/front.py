@@ -171,7 +171,7 @@ async def _serve(server: Server[Any], relay: Relay) -> None:
         stdin: Any = lines
         async with stdio_server(stdin) as (received, sent), anyio.create_task_group() as session:
             into, held = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-            session.start_soon(_hold_back, _read(received, lines, sent), into, relay, session)
+            session.start_soon(_hold_back, _read(received, lines, sent), into, sent, relay, session)
             await server.run(held, sent, server.create_initialization_options())
             session.cancel_scope.cancel()
     except* BrokenPipeError:
@@ -277,6 +277,7 @@ async def _abandon(relay: Relay) -> None:
 async def _hold_back(
     received: AsyncIterable[SessionMessage],
     into: MemoryObjectSendStream[SessionMessage | Exception],
+    sent: Any,
     relay: Relay,
     session: TaskGroup,
 ) -> None:
@@ -284,26 +285,39 @@ async def _hold_back(
 
     A client that gets no answer for a while asks in the older way. By then the connection would have been opened in the
     modern one, which takes no handshake; so the first question is forgotten, if another way of asking comes before it.
+    Where there is no server it is answered here, and so is the older way in which its client asks for the same.
     """
-    waiting: list[SessionMessage | Exception] = []
+    waiting: list[SessionMessage] = []
+    failed: list[mcp_types.ErrorData] = []
 
-    async def release(params: Mapping[str, Any] | None) -> None:
-        await relay.prepare(params)
+    async def release(first: mcp_types.JSONRPCRequest) -> None:
+        failure = await relay.prepare(first.params)
+        if failure is not None and waiting:
+            del waiting[0]
+            failed.append(failure.error)
+            await refuse(first, failure.error)
         while waiting:
             await into.send(waiting.pop(0))
+
+    async def refuse(asked: mcp_types.JSONRPCRequest, error: mcp_types.ErrorData) -> None:
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await sent.send(SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=asked.id, error=error)))
 
     async with into, anyio.create_task_group() as group:
         is_first = True
         async for item in received:
-            message = item.message
-            method = message.method if isinstance(message, mcp_types.JSONRPCRequest) else None
-            if is_first and isinstance(message, mcp_types.JSONRPCRequest) and method == "server/discover":
+            asked = item.message if isinstance(item.message, mcp_types.JSONRPCRequest) else None
+            method = None if asked is None else asked.method
+            if is_first and asked is not None and method == "server/discover":
                 waiting.append(item)
-                group.start_soon(release, message.params)
+                group.start_soon(release, asked)
             elif waiting and method != "initialize":
                 waiting.append(item)
+            elif asked is not None and method == "initialize" and failed:
+                await refuse(asked, failed.pop())
             else:
                 waiting.clear()
+                failed.clear()
                 await into.send(item)
             is_first = is_first and method is None
         session.start_soon(_abandon, relay)

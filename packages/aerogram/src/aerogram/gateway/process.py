@@ -26,6 +26,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from aerogram.errors import ReplyError, Unavailable
+from aerogram.gateway.words import Words
 from aerogram.problems import BrokenOff
 
 __all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Mender", "Oversize", "mend"]
@@ -137,7 +138,10 @@ class Lines:
 
 
 class Exited(Exception):
-    """The program that was started has ended; what it has started may go on in its place, or hold its streams only."""
+    """The program that was started has ended: how, where that is known.
+
+    What it has started may go on in its place, or hold its streams only.
+    """
 
 
 UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it")
@@ -201,34 +205,45 @@ class Command:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
-        """The server's streams; it ends with them."""
-        process = await self._start()
+        """The server's streams; it ends with them. Of one that has ended before it was of use it is told how."""
+        words = Words()
+        process = await self._start(words)
         received_in, received = anyio.create_memory_object_stream[Received](0)
         sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
             group.start_soon(_receive, process, received_in, self.largest)
             group.start_soon(_watch, process, received_in)
             group.start_soon(_send, process, sent_out)
+            group.start_soon(words.pass_on)
             try:
                 yield received, sent
+            except Exception as error:
+                assert process.stdout is not None
+                if process.stdout.at_eof():
+                    raise await _explain(process, words) from error
+                raise
             finally:
                 with anyio.CancelScope(shield=True):
                     await _end(process)
+                    await words.wait()
+                words.close()
                 group.cancel_scope.cancel()
                 for stream in (received_in, received, sent, sent_out):
                     stream.close()
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start(self, words: Words) -> asyncio.subprocess.Process:
         environment = {**get_default_environment(), **self.environment}
         try:
-            return await asyncio.create_subprocess_exec(
-                *self.words,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=environment,
-                cwd=self.folder,
-                start_new_session=sys.platform != "win32",  # Ctrl-C is for us; we end it in good order
-            )
+            async with words.writing() as errors:
+                return await asyncio.create_subprocess_exec(
+                    *self.words,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=errors,
+                    env=environment,
+                    cwd=self.folder,
+                    start_new_session=sys.platform != "win32",  # Ctrl-C is for us; we end it in good order
+                )
         except OSError as error:
             # whoever reads this may be far away: where things lie on this machine is told on standard error
             program = PurePath(self.words[0]).name
@@ -269,11 +284,25 @@ async def _send(process: asyncio.subprocess.Process, source: MemoryObjectReceive
                 await process.stdin.drain()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a server as the protocol wants it: close its input, then tell it to end, then end it."""
+async def _explain(process: asyncio.subprocess.Process, words: Words) -> Exited:
+    """How a server has ended by itself, and what it has said last."""
+    with anyio.CancelScope(shield=True):
+        has_ended = await _end(process)
+        said = (await words.wait()).last()
+    code = process.returncode or 0
+    how = f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
+    return Exited(": ".join(filter(None, (how if has_ended else "it has closed its standard output", said))))
+
+
+async def _end(process: asyncio.subprocess.Process) -> bool:
+    """End a server as the protocol wants it: close its input, then tell it to end, then end it.
+
+    It is said whether it has ended by itself.
+    """
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()
+    kind = None
     for kind in (None, signal.SIGTERM, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM):
         if kind is not None:
             _signal(process, kind)
@@ -284,6 +313,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         _signal(process, signal.SIGTERM)
     with anyio.move_on_after(_GRACE):  # its streams are closed by then, before the loop is
         await process.wait()
+    return kind is None
 
 
 def _signal(process: asyncio.subprocess.Process, kind: signal.Signals) -> None:

@@ -48,6 +48,7 @@ from aerogram.gateway.eras import (
     with_meta,
 )
 from aerogram.gateway.link import Client, Link, Source
+from aerogram.gateway.process import Exited
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
 from aerogram.gateway.report import Report
 from aerogram.gateway.tools import Invoke, Tools
@@ -187,6 +188,8 @@ class Line:
     level: str | None = None
     starts: int = 0
     started: float = 0.0
+    failed: Link | None = None
+    """The last one that could not be begun."""
     used: float = 0.0
 
     def follows(self, uri: str) -> bool:
@@ -300,11 +303,14 @@ class Relay:
                         await link.closed.wait()
                 group.cancel_scope.cancel()
 
-    async def prepare(self, params: Params) -> None:
-        """Have the server there before the first question of a modern client is passed on."""
+    async def prepare(self, params: Params) -> MCPError | None:
+        """Have the server there before the first question of a modern client is passed on; why it is not there."""
         meta = (params or {}).get("_meta")
-        with contextlib.suppress(MCPError, ReplyError):  # whoever asks will hear of it
+        try:
             await self._open(self._modern_front(meta if isinstance(meta, Mapping) else {}))
+        except Exception as error:  # noqa: BLE001 - whoever asks is to hear of it
+            return self._tell_error(error, "server/discover")
+        return None
 
     def abandon(self) -> None:
         """Wait for no server any longer that has not begun, and start no other one: there is nobody to serve."""
@@ -329,14 +335,17 @@ class Relay:
             if ctx.method == "initialize":
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
-        except MCPError as error:
-            raise self.tools.tell_error(error) from error
-        except Exception as error:  # the client hears of one of ours in words for it as well
-            problem = problem_of(error, may_repeat=ctx.method not in CALLS)
-            raise self.tools.tell_error(MCPError(**protocol_error(problem))) from error
+        except Exception as error:
+            raise self._tell_error(error, ctx.method) from error
         finally:
             if front.holds and front.line is not None:
                 self._release(front.line)
+
+    def _tell_error(self, error: Exception, method: str) -> MCPError:
+        """What the client hears of a failure; of one of ours in words for it as well."""
+        if not isinstance(error, MCPError):
+            error = MCPError(**protocol_error(problem_of(error, may_repeat=method not in CALLS)))
+        return self.tools.tell_error(error)
 
     def _front(self, context: ServerRequestContext[Any, Any]) -> Front:
         connection, channel = context.session._connection, context.session._request_outbound
@@ -532,8 +541,11 @@ class Relay:
             await line.link.look()
             if not line.link.has_ended:
                 return line, line.link
+        failed = line.failed
         async with line.lock:
             if line.link is None or line.link.has_ended:
+                if line.failed is not None and line.failed is not failed:  # this request has waited for that one, too
+                    raise _unavailable(line.failed.failure)
                 self._lines.setdefault(line.key, line)
                 await self._start(line, front)
         assert line.link is not None
@@ -554,6 +566,7 @@ class Relay:
         if link.failure is not None and front.is_modern and not isinstance(link.failure, ReplyError):
             link = await self._connect(line, front, is_modern_first=False)
         if link.failure is not None or link.has_ended:
+            line.failed = link
             raise _unavailable(link.failure)
         line.link = link
         line.left.clear()
@@ -995,7 +1008,7 @@ def _unavailable(failure: Exception | None) -> ReplyError:
     if refusal is not None:
         return refusal
     # other exceptions may repeat what the request was made of, such as a key in a header
-    is_told = isinstance(failure, (OSError, MCPError, httpx2.NetworkError, httpx2.TimeoutException))
+    is_told = isinstance(failure, (Exited, OSError, MCPError, httpx2.NetworkError, httpx2.TimeoutException))
     words = f": {shorten_paths(str(failure), {})}" if is_told and str(failure) else ""
     return Unavailable(
         f"The server behind does not start{words}"[:500], remediation="Check the wrapped server by itself"
