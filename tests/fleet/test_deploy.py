@@ -9,11 +9,14 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -48,6 +51,14 @@ def test_the_servers_of_the_compose_file_have_settings_that_exist(name):
     assert settings.store.startswith("postgresql://") and settings.redis and settings.drain > 0
     seconds = int(composed()[name]["stop_grace_period"].removesuffix("s"))
     assert seconds > settings.drain + settings.grace
+
+
+def test_the_compose_file_says_how_the_key_is_made_without_which_its_servers_do_not_begin():
+    said = composed()
+    (command,) = re.findall(r"run --rm (\S+) (keys create \S+)", (DEPLOY / "compose.yaml").read_text())
+    servers, beside = said["server-1"]["environment"], said[command[0]]["environment"]
+    assert needs_keys(Settings.load(environ={"AEROGRAM_HOST": servers["AEROGRAM_HOST"]}))
+    assert "AEROGRAM_KEYS" not in servers and beside["AEROGRAM_STORE"] == servers["AEROGRAM_STORE"]
 
 
 def test_the_balancer_of_the_compose_file_knows_every_server():
@@ -158,6 +169,37 @@ def test_what_the_configured_balancer_says_itself_is_in_shape(fleet, balanced_by
             told = read(answer.json(), dialect="problem").problem
             assert (told.code, told.retryable, told.retry_after) == ("UNAVAILABLE", True, 1)
             assert answer.headers["retry-after"] == "1"
+
+
+def send_slowly(line, letter):
+    """Whether the line is closed by now."""
+    try:
+        line.sendall(letter)
+    except ConnectionError:
+        return True
+    time.sleep(1)
+    return False
+
+
+def test_a_head_that_comes_letter_by_letter_does_not_hold_a_place_of_the_configured_balancer(balanced_by_haproxy):
+    """Some seconds are enough for a head; each letter alone would begin them anew."""
+    letters = [b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", *[b"a"] * 20]
+    with socket.create_connection(("127.0.0.1", urlsplit(balanced_by_haproxy).port)) as line:
+        closed = (send_slowly(line, letter) for letter in letters)
+        assert any(closed)
+
+
+def test_one_address_leaves_places_of_the_configured_balancer_to_others(balanced_by_haproxy):
+    """What it holds beyond its share is closed; another address is answered meanwhile."""
+    place = ("127.0.0.1", urlsplit(balanced_by_haproxy).port)
+    with contextlib.ExitStack() as held:
+        lines = [held.enter_context(socket.create_connection(place)) for _ in range(520)]
+        lines[-1].settimeout(5)  # a line that has a place is kept for longer
+        with contextlib.suppress(ConnectionError):
+            assert lines[-1].recv(1) == b""
+        transport = httpx.HTTPTransport(local_address="127.0.0.2")
+        with httpx.Client(transport=transport, base_url=balanced_by_haproxy, timeout=60) as client:
+            assert client.get("/v1/health").status_code == 200
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
