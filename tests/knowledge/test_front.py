@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import anyio
 import pytest
 from hypothesis import given
@@ -198,6 +200,18 @@ def test_a_language_is_stated_by_its_code(stated, language):
 def test_a_json_document_is_under_the_licence_that_it_states():
     assert document('{"note": "Nine crowns.", "License": "Secret", "name": "Berths"}', "a.json").license == "Secret"
     assert document('{"note": "Nine crowns.", "berth": {"license": "Secret"}}', "a.json").license is None
+
+
+def test_the_front_matter_of_a_json_line_counts_beside_its_members():
+    def line(front, **members):
+        return document(json.dumps({"text": f"---\n{front}\n---\nNine crowns.\n", **members}), "a.jsonl")
+
+    found = line("license: Secret\ntitle: Berths\ncategory: ships", category="ferries")
+    assert (found.license, found.title, found.category) == ("Secret", "Berths", "ferries")
+    assert found.source.text == "Nine crowns."
+    assert line("license: Secret", license="MIT").license == UNKNOWN_LICENSE
+    assert line(f"license: [{OOPS}").license == UNKNOWN_LICENSE
+    assert document(json.dumps("---\nlicense: Secret\n---\nNine crowns.\n"), "a.jsonl").license == "Secret"
 
 
 def test_a_json_line_names_its_licence_in_any_case():

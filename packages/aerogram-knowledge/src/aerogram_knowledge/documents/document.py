@@ -252,8 +252,8 @@ def _records(file: File, limits: ReadLimits) -> list[Document]:
     return [replace(found[0], notes=(told, *found[0].notes)), *found[1:]] if aside else found
 
 
-def _record(file: File, number: int, line: bytes, seen: set[str], limits: ReadLimits) -> Document:
-    """The document in a line; its notes say in which."""
+def _record(file: File, number: int, line: str, seen: set[str], limits: ReadLimits) -> Document:
+    """The document in a line, which says of itself what its members do, then its front matter; notes say in which."""
     try:
         record = loads(line)
     except ContractError as error:
@@ -264,9 +264,10 @@ def _record(file: File, number: int, line: bytes, seen: set[str], limits: ReadLi
         raise UnreadableSource("broken", f"it has no text: one of {', '.join(_TEXTS)}")
     text = read(words, kind="markdown", limits=limits)
     layout = layout_of(text.text, "markdown")
-    said = in_lower_case(record) if isinstance(record, dict) else {}
+    front = split_front(words)
+    said = in_lower_case(record if isinstance(record, dict) else {}, front.said)
     name = _name(record, number, seen)
-    document = _build_document(f"{file.path}#{name}", file.path, "jsonl", said, text, layout)
+    document = _build_document(f"{file.path}#{name}", file.path, "jsonl", said, text, layout, front.notes)
     return replace(document, notes=tuple(f"line {number}: {note}" for note in document.notes))
 
 
