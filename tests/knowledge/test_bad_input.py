@@ -414,6 +414,17 @@ def test_the_name_and_the_words_of_a_document_do_not_steer_a_terminal(write, tmp
     assert "a\\x1b[31m.md" in _run_verb("search", "gnu", "--index", where)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_of_json_are_read_in_whatever_encoding_they_are_written(write, index, encoding, end):
+    records = [{"id": str(n), "text": f"Gnu {n} über zebras\u2028and more."} for n in (1, 2)]
+    lines = [json.dumps(one, ensure_ascii=False) for one in records]
+    done = index.ingest(write({"j.jsonl": end.join(lines).encode(encoding)}))
+    assert (done.added, done.problems, done.notes) == (1, {}, {})
+    assert index.documents() == ["j.jsonl#1", "j.jsonl#2"]
+    assert "über" in index.text("j.jsonl#1")
+
+
 def test_a_nul_in_the_name_of_a_record_stops_nothing(write, index):
     lines = [{"id": "a\0b", "text": "One gnu."}, {"id": "a\0b", "text": "Two gnus."}, {"slug": "\0", "text": "No gnu."}]
     done = index.ingest(write({"j.jsonl": "\n".join(map(json.dumps, lines)), "good.md": "# Good\n\nA zebra.\n"}))
