@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import anyio
 import pytest
 
 from aerogram.dialects import dialect
 from aerogram.errors import Forbidden
+from aerogram.state import file_lock
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.licences import LicenceName, LicenseBlocked
 
@@ -189,6 +192,22 @@ def test_a_licence_with_a_number_in_signs_that_no_decimals_are_made_of_stops_no_
     with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
         found = gated.search("ferry", method="bm25")
     assert (found.status, {row["source_file"] for row in found.data}) == ("partial", {"circled.md", "ethiopic.md"})
+
+
+@pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])
+def test_a_document_that_becomes_withheld_is_not_shown_while_its_writer_is_between_two_steps(write, tmp_path, method):
+    folder, place = write({"open.md": OPEN, "silent.md": SILENT}), tmp_path / "own"
+    with Knowledge(place) as index:
+        index.ingest(folder)
+        shutil.copytree(place / "keywords", tmp_path / "before")
+        write({"open.md": OPEN.replace("CC-BY-4.0", "Trade-Secret")})
+        index.ingest()
+    shutil.rmtree(place / "keywords")
+    shutil.copytree(tmp_path / "before", place / "keywords")
+    with Knowledge(place, withheld_licenses=["trade-secret"]) as gated, file_lock(place / "write.lock"):
+        found = gated.search("ferry noon", method=method, response_mode="full")
+    assert (found.status, {row["source_file"] for row in found.data}) == ("partial", {"silent.md"})
+    assert "Holm" not in str(found)
 
 
 def test_a_gate_in_front_of_free_documents_holds_nothing_back(write, index, where):

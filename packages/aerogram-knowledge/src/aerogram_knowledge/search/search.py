@@ -133,7 +133,10 @@ class IndexSearch:
         withheld = self.withheld(query, filters, method) if self.gate.withheld else 0
         first = _page_offset(ranked, window)
         last = first + window.size
-        chunks = self.chunks(ranked.ids[first:last].tolist())
+        found = self.chunks(ranked.ids[first:last].tolist())
+        # a writer may be between its steps: words still lead to what a document says by now may not be shown
+        chunks = [one for one in found if not self.gate.holds_back(one)]
+        withheld += len(found) - len(chunks)
         return FoundPage(ranked, first, last, chunks, self.also_in(chunks), withheld)
 
     def rank(self, query: str, filters: Filters, method: Method = "hybrid") -> RankedResults:
