@@ -130,3 +130,54 @@ def test_each_server_without_a_name_gives_it_out_after_a_restart(tmp_path):
     assert "letter 0" in of_letters and "NOT_FOUND" in of_pages
     of_letters, of_pages = start(pages)
     assert "NOT_FOUND" in of_letters and "page 0" in of_pages
+
+
+LAUNCHER = """
+import importlib.util, sys
+
+_, program, *sys.argv[1:] = sys.argv
+found = importlib.util.spec_from_file_location("program", program)
+found.loader.exec_module(importlib.util.module_from_spec(found))
+"""
+HELPER = """
+from fastmcp import FastMCP
+from aerogram.fastmcp import install
+
+def make():
+    server = FastMCP()
+    install(server, budget=300)
+    return server
+"""
+LAUNCHED = """
+import asyncio, sys
+from fastmcp import Client
+sys.path.append(sys.argv[1])
+from helper import make
+
+server, (tool, arguments) = make(), eval(sys.argv[2])
+server.tool(lambda: [{"id": n, "title": f"%s {n}", "body": "word " * 60} for n in range(100)], name="rows")
+
+async def ask():
+    async with Client(server) as client:
+        return (await client.call_tool(tool, arguments, raise_on_error=False)).content[-1].text
+
+print(asyncio.run(ask()))
+"""
+
+
+def test_programs_that_one_launcher_starts_give_out_nothing_of_each_other(tmp_path):
+    """As `fastmcp run` and uvicorn start them; what makes their servers may be the same for all."""
+    (tmp_path / "launch.py").write_text(LAUNCHER)
+    (tmp_path / "helper.py").write_text(HELPER)
+    for name in ("letter", "page"):
+        (tmp_path / f"{name}.py").write_text(LAUNCHED % name)
+
+    def ask(name: str, tool: str, **arguments: object) -> str:
+        place = [str(tmp_path / "launch.py"), str(tmp_path / f"{name}.py"), str(tmp_path)]
+        command = [sys.executable, "-W", "ignore", *place, repr((tool, arguments))]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    left = hash_in(ask("letter", "rows"))
+    assert "letter 7" in ask("letter", "retrieve", ids=["7"])
+    assert "NOT_FOUND" in ask("page", "retrieve", ids=["7"])
+    assert "NOT_FOUND" in ask("page", "retrieve", hash=left)

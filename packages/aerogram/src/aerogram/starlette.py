@@ -153,13 +153,12 @@ def surround(
     installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))
     if contract.retrieve == content is not None and not installed.has(content):
         add_content(app, content)
-    build = app.build_middleware_stack
+    build, owner = app.build_middleware_stack, owner_of(getattr(app, "title", ""))
 
     def build_inside_the_layer() -> App:
         contract.prepare()
         has_limits = contract.limits is not None
-        owned = contract.owned_by(owner_of(getattr(app, "title", "")))
-        service = HttpService(owned, versions, principal, Response, _refuses)
+        service = HttpService(contract.owned_by(owner), versions, principal, Response, _refuses)
         with _BUILDING:
             directory = RouteTable(entries(app.routes, versions, ""))
             for entry in directory.entries:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from math import inf
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 __all__ = [
@@ -56,12 +58,32 @@ _NAMELESS: Final[Iterator[int]] = count()
 def owner_of(name: str | None) -> str:
     """Who keeps what: a program, and the server in it that has this name.
 
-    Servers without one (None) are told apart by their order, which is mostly the same in each process of a program.
+    A program is what was started, and the files of its own that lead to whoever asks: what a launcher starts, such as
+    uvicorn, are programs apart. Servers without a name (None) are told apart by their order, which is mostly the same
+    in each process of a program.
     """
     if name is None:
         place = next(_NAMELESS)
         name = f"\0{place}" if place else ""
-    return f"{Path(sys.argv[0]).absolute()} {name}"
+    return " ".join(dict.fromkeys([str(Path(sys.argv[0]).absolute()), *_own_files(), name]))
+
+
+_LIBRARIES: Final = tuple(
+    f"{sysconfig.get_path(one)}{os.sep}" for one in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+_HERE: Final = f"{Path(__file__).parent}{os.sep}"
+
+
+def _own_files() -> list[str]:
+    """The files of the program that are being run, from the first on; of a library alone, the one that called us."""
+    frame: FrameType | None = sys._getframe(1)
+    found = []
+    while frame is not None:
+        place = str(frame.f_globals.get("__file__") or frame.f_code.co_filename)
+        if not place.startswith((_HERE, "<frozen")):
+            found.append(str(Path(place).absolute()))
+        frame = frame.f_back
+    return [one for one in reversed(found) if not one.startswith(_LIBRARIES)] or found[:1]
 
 
 def own_directory(kind: str, owner: str) -> Path:
