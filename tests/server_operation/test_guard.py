@@ -25,6 +25,7 @@ from aerogram.serving.listener import listening, make_server
 from aerogram.starlette import install
 from aerogram_knowledge.access.keys import Keys
 from aerogram_knowledge.hosting.settings import Settings
+from balancer import wait_for
 
 
 async def who(request):
@@ -429,6 +430,49 @@ def test_every_request_is_one_record_with_its_facts(serve, keys, caplog):
     assert "private" not in json.dumps(records[0].request)
     assert first.headers["x-envelope-version"] == "v2"
     assert [one.request["envelope"] for one in records] == ["v2", "v1", "v1", "v1"]
+
+
+def lines_of(caplog, count):
+    """What the log says of so many requests; a line is written when its answer is out."""
+
+    def found():
+        return [one.getMessage() for one in caplog.records if one.name == "aerogram.access"]
+
+    wait_for(lambda: len(found()) >= count)
+    return found()
+
+
+@pytest.mark.parametrize("with_contract", [True, False])
+def test_the_log_tells_what_was_answered_and_by_whomever(serve, keys, caplog, with_contract):
+    """A page that asks for leave is answered before the guard, and a crash outside of it."""
+    client = serve(guarded(keys, with_contract=with_contract, allowed_origins=["https://app.example"]))
+    asks = {"origin": "https://app.example", "access-control-request-method": "GET"}
+    with caplog.at_level(logging.INFO, logger="aerogram.access"):
+        assert client.options("/v1/who", headers=asks).status_code == 200
+        assert client.options("/v1/who", headers={**asks, "origin": "https://evil.example"}).status_code == 400
+        assert client.get("/v1/crash").status_code == 500
+        lines = lines_of(caplog, 3)
+    assert lines == ["OPTIONS /v1/who 200", "OPTIONS /v1/who 400", "GET /v1/crash 500"]
+
+
+def test_a_grace_of_less_than_a_second_is_kept(keys):
+    def seconds_to_the_end():
+        with listening("127.0.0.1", 0) as listener:
+            server = make_server(guarded(keys), Settings.load({"grace": 0.05}, environ={}))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+            thread.start()
+            place = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            asking = threading.Thread(target=lambda: httpx.get(f"{place}/v1/slow", timeout=30))
+            asking.start()
+            while asking.is_alive() and not server.server_state.tasks:
+                time.sleep(0.01)
+            started, server.should_exit = time.monotonic(), True
+            asking.join(30)
+            ended = time.monotonic() - started
+            thread.join(30)
+        return ended
+
+    assert any(seconds_to_the_end() < 0.9 for _ in range(5))  # not each ends so soon everywhere
 
 
 @pytest.mark.parametrize("path", ["/v1/slow", "/v1/blocking"])

@@ -120,12 +120,54 @@ def waiting():
         thread.join()
 
 
-def test_work_for_a_client_that_has_left_can_end(waiting):
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_work_for_a_client_that_has_left_can_end(waiting, version):
     """Leaving and saying no more look alike until something is sent."""
     address, left = waiting
     with socket.create_connection(address) as line:
-        line.sendall(b"GET /slow HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-    wait_for(lambda: left == ["/slow"])
+        line.sendall(f"GET /{version} HTTP/{version}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    wait_for(lambda: f"/{version}" in left)
+
+
+def tell(server, said):
+    """All that a server answers to what is said, when no more is said."""
+    place = urlsplit(server.address)
+    with socket.create_connection((place.hostname, place.port), timeout=30) as line:
+        line.sendall(said)
+        line.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: line.recv(65536), b""))
+
+
+def test_a_client_that_says_no_more_gets_nothing_but_its_answers(crowded):
+    """No interim answer that it has not asked for, and of two requests on one line two answers."""
+    one = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for asked in (one, one * 2, one * 3):
+        wait_for(lambda: tell(crowded, one).startswith(b"HTTP/1.1 200 "))
+        told = tell(crowded, asked)
+        count = asked.count(b"GET ")
+        assert told.count(b"HTTP/1.1 ") == told.count(b"HTTP/1.1 200 OK\r\n") == count
+        assert told.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "LOCALHOST:80"])
+@pytest.mark.parametrize("rest", ["/v1/health", "/v1/health?envelope=v2", "", "?envelope=v2", "/v1/nothing"])
+def test_a_target_that_is_named_in_full_is_understood(crowded, host, rest):
+    path = rest if rest.startswith("/") else f"/{rest}"
+    plain, full = (
+        f"GET {target} HTTP/1.1\r\nHost: {field}\r\nAccept: application/json\r\nX-Request-Id: same-id-12345\r\n\r\n"
+        for target, field in ((path, host), (f"HTTP://{host}{rest}", "evil.example"))
+    )
+    wait_for(lambda: not tell(crowded, plain.encode()).startswith(b"HTTP/1.1 503 "))
+    first, second = (tell(crowded, one.encode()).partition(b"\r\n")[0] for one in (plain, full))
+    assert first == second
+
+
+def test_the_host_of_a_target_that_is_named_in_full_is_the_one_that_counts(crowded):
+    """A page may rebind the name in either place (RFC 9112, section 3.2.2: the field is then ignored)."""
+    for target in ("http://evil.example/v1/search?q=a", "http://a@localhost/v1/search?q=a", "http:///v1/search?q=a"):
+        asked = f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        wait_for(lambda asked=asked: not tell(crowded, asked).startswith(b"HTTP/1.1 503 "))
+        assert tell(crowded, asked).startswith(b"HTTP/1.1 403 ")
 
 
 @pytest.mark.parametrize("path", [SEARCH, f"{SEARCH}&format=csv", "/v1/health", "/nothing", "/", "/docs", "/mcp"])

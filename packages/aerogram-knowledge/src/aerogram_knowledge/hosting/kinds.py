@@ -6,6 +6,7 @@ or a `TypeError`.
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -55,7 +56,7 @@ _UNITS: Final = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2*
 _SIZE: Final = re.compile(r"\s*([0-9]{1,12})\s*([a-z]*)\s*", re.IGNORECASE)
 _LARGEST: Final = 2**30
 _DAY: Final = 86_400.0
-_HOST: Final = re.compile(r"\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[?[0-9a-f:.]+\]?", re.IGNORECASE)
+_HOST: Final = re.compile(r"\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,10 @@ def _path(value: Any) -> Path:
 
 
 def _host(value: Any) -> str:
-    text = _text(value).lower()
+    text = _text(value).lower().rstrip(".")
     if not _HOST.fullmatch(text):
-        raise ValueError("no host name")
-    return text.strip("[]").rstrip(".")
+        text = str(ipaddress.IPv6Address(text.removeprefix("[").removesuffix("]")))
+    return text
 
 
 def _origin(value: Any) -> str:

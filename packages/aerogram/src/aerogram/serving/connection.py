@@ -5,7 +5,11 @@ its place as long as it likes; here it gets a 408, or a closed line. Who finds n
 answered in shape. And answers are sent at once (TCP_NODELAY).
 
 A client that has said everything may close its half of the line and wait for the answer, which uvicorn takes for
-leaving. Both look alike until something is sent: so an interim answer is (100), and who has left refuses it.
+leaving. Both look alike until something is sent: so the words are with which every answer begins, and who has left
+refuses them.
+
+A target may name the host too (`GET http://host/path`): then it is for that host, whatever the field says, as
+RFC 9112 has it in section 3.2.2.
 
     places          for everybody together
     share           of them, for one address, as long as its connections have shown no key
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections import Counter
 from http import HTTPStatus
@@ -39,6 +44,9 @@ LOOK_AGAIN: Final = 0.25
 _WHOLE: Final = frozenset({h11.DONE, h11.MUST_CLOSE})
 """The states of a client whose request has arrived."""
 MOST_PIECES: Final = 4_096
+_BEGINNING: Final = b"HTTP/1.1 "
+"""How every answer begins."""
+_ABSOLUTE: Final = re.compile(rb"https?://([^/?]*)(/[^?]*)?(.*)", re.IGNORECASE | re.DOTALL)
 SMALL_PIECE: Final = 64
 """Bytes; a body in so many pieces has at least so many in each, or reading it takes longer than anybody may have."""
 
@@ -55,7 +63,21 @@ class _Conversation(h11.Connection):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._pieces = self._size = 0
+        self._has_begun = False
         self.complaint = ""
+
+    def begin_answer(self) -> bytes:
+        """The beginning of whatever is answered, before it is known what that is; `send` then gives the rest."""
+        self._has_begun = True
+        return _BEGINNING
+
+    def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]  # all of its forms in one
+        """What an event is on the wire, without what is there already."""
+        said = super().send(event)
+        if self._has_begun and said is not None and said.startswith(_BEGINNING):
+            self._has_begun = False
+            return said.removeprefix(_BEGINNING)
+        return said
 
     def next_event(self) -> Any:
         """Read on; a body in crumbs, or one whose length is said twice, is as bad as what is no HTTP."""
@@ -68,11 +90,26 @@ class _Conversation(h11.Connection):
             self._pieces = self._size = 0
             if {name for name, _ in event.headers} >= {b"content-length", b"transfer-encoding"}:
                 self._complain("Content-Length and Transfer-Encoding both say where the body ends; send one of them")
+            return _in_origin_form(event)
         return event
 
     def _complain(self, complaint: str) -> NoReturn:
         self.complaint = complaint
         raise h11.RemoteProtocolError(complaint)
+
+
+def _in_origin_form(request: h11.Request) -> h11.Request:
+    """A request with a target that is a path; the host that its target has named takes the place of its field."""
+    named = None if request.target.startswith(b"/") else _ABSOLUTE.fullmatch(request.target)
+    if named is None:
+        return request
+    host, path, query = named.groups()
+    return h11.Request(
+        method=request.method,
+        target=(path or b"/") + query,
+        headers=[(b"host", host), *(pair for pair in request.headers if pair[0] != b"host")],
+        http_version=request.http_version,
+    )
 
 
 class _Connection(H11Protocol):
@@ -122,8 +159,7 @@ class _Connection(H11Protocol):
         if self.cycle.response_started:
             return self.transport.get_write_buffer_size() > 0
         self._is_half_closed = True
-        if self.conn.their_http_version == b"1.1" and self.conn.our_state is h11.SEND_RESPONSE:
-            self.transport.write(self.conn.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+        self.transport.write(self.conn.begin_answer())
         self._look_for_client()
         return True
 

@@ -1,13 +1,15 @@
 """The guard: what stands between the network and an application. Plain ASGI.
 
-    request ─▶ room        for its connection        503, may be tried again
+    request ─▶ log         one line for each
+            ─▶ room        for its connection        503, may be tried again
             ─▶ gate        Host, Origin, key         403, 401
             ─▶ size        of the body               413
             ─▶ time        until the answer begins   503, may be tried again; 408 if its body did not come
             ─▶ application                           with the caller in scope["user"]
 
 A refusal is answered as every failure is: through the contract's layer around the application, in the shape that was
-negotiated. Where there is no such layer, it is problem details. Each request gets one line in the log.
+negotiated. Where there is no such layer, it is problem details. The log stands outside of all that may answer: it tells
+of a page that asks for leave too, and of a crash, which goes on to whoever answers for it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
-from aerogram._http.exchange import BODY, EXCHANGE, START, App, Message, Receive, Scope, Send
+from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
 from aerogram._http.negotiation import HttpRefusal
 from aerogram._http.responses import Fields, render
 from aerogram.cli.terminal import one_line
@@ -40,6 +42,7 @@ OPEN_PATHS: Final = frozenset({"/v1/health"})
 _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="aerogram"')
 _CLOSE: Final = (b"connection", b"close")
 _POLICY_VIOLATION: Final = 1008
+_CRASH: Final = 500
 
 
 class Rules(Access, Protocol):
@@ -72,6 +75,8 @@ NO_EXEMPTIONS: Final = Exemptions()
 
 def protect(app: Any, settings: Rules, keys: AccessKeys, exempt: Exemptions = NO_EXEMPTIONS) -> None:
     """Guard a Starlette application; call it before the application starts, and before `install` or after it."""
+    from starlette.requests import ClientDisconnect
+
     app.add_middleware(GuardMiddleware, settings=settings, keys=keys, exempt=exempt)
     if settings.allowed_origins:
         from starlette.middleware.cors import CORSMiddleware
@@ -84,6 +89,7 @@ def protect(app: Any, settings: Rules, keys: AccessKeys, exempt: Exemptions = NO
             allow_headers=["*"],
             expose_headers=["X-Fidelity", "X-Warning"],
         )
+    app.add_middleware(_RequestLog, gone=ClientDisconnect)
 
 
 def principal_of(scope: Scope) -> str | None:
@@ -102,6 +108,57 @@ def mcp_principal() -> str | None:
         return principal_of(get_http_request().scope)
     except RuntimeError:  # there is no HTTP request
         return None
+
+
+class _RequestLog:
+    """An application whose requests get one line in the log each; `gone` says that the client has left."""
+
+    def __init__(self, app: App, gone: type[Exception]) -> None:
+        self.app = app
+        self._gone = gone
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer, and note how it has."""
+        if scope["type"] != "http" or not log.isEnabledFor(logging.INFO):
+            await self.app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), None
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == START:
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note)
+        except Exception as error:
+            status = status or (None if isinstance(error, self._gone) else _CRASH)
+            raise
+        finally:
+            _log_request(scope, status, time.perf_counter() - started)
+
+
+def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
+    exchange: Exchange | None = scope.get(EXCHANGE)
+    facts = {
+        "method": scope["method"],
+        "path": one_line(scope["path"]),
+        "status": status,
+        "duration": round(seconds, 6),
+        "principal": principal_of(scope),
+        "envelope": exchange.envelope if exchange is not None else None,
+    }
+    words = f"{facts['method']} {facts['path']} {status or 'no answer'}"
+    log.info(words, extra={"request_id": _request_id(scope), "request": facts})
+
+
+def _request_id(scope: Scope) -> str:
+    exchange: Exchange | None = scope.get(EXCHANGE)
+    if exchange is not None:
+        return exchange.request_id
+    sent = next((value for name, value in scope["headers"] if name.lower() == b"x-request-id"), b"")
+    return accept_request_id(sent.decode("latin-1")) or new_request_id()
 
 
 class GuardMiddleware:
@@ -180,10 +237,9 @@ class _GuardedRequest:
         self._refusal: ReplyError | None = None
         self._status: int | None = None
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._started = time.perf_counter()
 
     async def handle(self) -> None:
-        """Pass, and be entered into the log."""
+        """Pass, or be refused."""
         try:
             try:
                 if not self._guard.is_health(self._scope):
@@ -199,8 +255,6 @@ class _GuardedRequest:
                 raise
             # the server ends, and does not wait any longer for what is running
             await self._answer(Unavailable("This server is about to end", remediation="Try again", retry_after=1))
-        finally:
-            self._log()
 
     async def _forward(self) -> None:
         """Run the application, and answer for it if its time is over before it has begun to."""
@@ -269,35 +323,13 @@ class _GuardedRequest:
             await exchange.respond(refusal, self._send, status=status, given=given)
             return
         said = dialect("problem").complete(
-            Reply.failed(problem, request_id=self._request_id()), operation=self._scope["path"]
+            Reply.failed(problem, request_id=_request_id(self._scope)), operation=self._scope["path"]
         )
         body = render(said, dialect("problem"), dialect("problem").media_type, status)
         if problem.retry_after is not None:
             given.append((b"retry-after", b"%d" % max(1, round(problem.retry_after))))
         await self._send({"type": START, "status": body.status, "headers": given + body.fields})
         await self._send({"type": BODY, "body": body.content})
-
-    def _request_id(self) -> str:
-        exchange = self._scope.get(EXCHANGE)
-        if exchange is not None:
-            return str(exchange.request_id)
-        sent = next((value for name, value in self._scope["headers"] if name.lower() == b"x-request-id"), b"")
-        return accept_request_id(sent.decode("latin-1")) or new_request_id()
-
-    def _log(self) -> None:
-        if not log.isEnabledFor(logging.INFO):
-            return
-        exchange = self._scope.get(EXCHANGE)
-        facts = {
-            "method": self._scope["method"],
-            "path": one_line(self._scope["path"]),
-            "status": self._status,
-            "duration": round(time.perf_counter() - self._started, 6),
-            "principal": principal_of(self._scope),
-            "envelope": exchange.envelope if exchange is not None else None,
-        }
-        words = f"{facts['method']} {facts['path']} {self._status or 'no answer'}"
-        log.info(words, extra={"request_id": self._request_id(), "request": facts})
 
 
 def _is_reading(scope: Scope) -> bool:

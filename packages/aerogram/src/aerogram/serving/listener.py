@@ -23,6 +23,8 @@ KEPT_OPEN: Final = 65
 """Seconds that an idle connection is kept; longer than clients keep theirs, so that it is they who close it."""
 LAST: Final = 3.0
 """Seconds that tasks and threads have once everything was answered."""
+SHORTEST: Final = 0.001
+"""Seconds in which is seen that nothing is running; with none at all, that would be told as work broken off."""
 _WAITING: Final = 2048
 
 log = logging.getLogger("aerogram.server")
@@ -86,7 +88,7 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
             server_header=False,
             lifespan="on",
             timeout_keep_alive=KEPT_OPEN,
-            timeout_graceful_shutdown=max(1, round(settings.grace)),
+            timeout_graceful_shutdown=max(settings.grace, SHORTEST),  # type: ignore[arg-type]  # any number will do
         )
     )
 
