@@ -103,6 +103,8 @@ def test_reading_a_pdf_stops_at_its_deadline(print_pdf):
         "<html>" + "<" * 300_000,
         "<html>" + "&" * 300_000,
         "<html>" + "<td>answer" * 50_000,
+        "<html><div" + " class=a" * 30_000 + ">answer",
+        "<html><div" + " role=a class" * 15_000 + ">answer",
     ],
     ids=lambda text: text[:12].strip() or "blank",
 )

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from aerogram.digest.sources.html import HeadElement, head_elements, unescape
+from aerogram.digest.sources.html import HeadElement, attributes_of, head_elements, unescape
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
 from aerogram.errors import MissingExtra
 from aerogram.normalize.forms import base64_text, encode_text
@@ -53,10 +53,6 @@ LONGEST: Final = 300
 UNKNOWN_LICENSE: Final = "NOASSERTION"
 """The licence of a document that may state one which cannot be read; the name is that of SPDX."""
 _PLAIN: Final = re.compile(r"""(["']?)([^"'\s\[{&*!|>][^"'\n]*?)\1""")
-# possessive, and from the beginning of a name only: an attribute may be as long as a page
-_ATTRIBUTE: Final = re.compile(
-    r"""(?<![a-z:-])([a-z:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE
-)
 _DEEP_NAME: Final = re.compile(r"(?<![^\s.=])(?:[^\s.=]++[ \t]*+\.[ \t]*+){100}")
 _HTML_NAMES: Final = {
     **{name: name for name in (*TITLES, *CATEGORIES, *PUBLISHERS, *DATES, *ADDRESSES, *LANGUAGES)},
@@ -187,7 +183,7 @@ def front_of_html(markup: str) -> dict[str, Any]:
 
 def _members_of(element: HeadElement) -> Iterator[tuple[str, str]]:
     """What an element says of its page, by the names of front matter; one element may say several things."""
-    attributes = _attributes(element.attributes)
+    attributes = attributes_of(element.attributes)
     named = attributes.get("property", "").lower().split()
     value: str | None
     found: list[str | None]
@@ -263,11 +259,6 @@ def _parse_date(text: str) -> str | None:
         return dt.date.fromisoformat(text[:10]).isoformat()
     except ValueError:
         return None
-
-
-def _attributes(inside: str) -> dict[str, str]:
-    found = reversed(_ATTRIBUTE.findall(inside))  # of two that are called alike, HTML takes the first
-    return {name.lower(): unescape(a or b or c) for name, a, b, c in found}
 
 
 def _toml(text: str) -> Any:

@@ -44,16 +44,16 @@ _SECTIONS: Final = frozenset(
 )
 _WHOLE: Final = frozenset(("pre", "table"))
 _NOTED: Final = _HEADINGS | _SECTIONS | _WHOLE | {"div", "dl", "dt", "dd"}
-_SECTION_CLASS: Final = re.compile(
-    r"""\sclass\s*=\s*["']?[^"'>]*?(?<![\w-])(?:appendix|chapter|preface|sect[1-5]|section)(?![\w-])""", re.IGNORECASE
-)
-"""What tools that know no `section` element write on a `div` that is one."""
-_NAVIGATION: Final = re.compile(
-    r"""\s(?:role\s*=\s*["']?navigation(?![\w-])"""
-    r"""|class\s*=\s*["']?[^"'>]*?(?<![\w-])(?:navheader|navfooter|sphinxsidebar)(?![\w-]))""",
+_ATTRIBUTE: Final = re.compile(
+    # possessive, and from the beginning of a name only: an attribute may be as long as a page
+    r"""(?<![a-z:-])([a-z:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""",
     re.IGNORECASE,
 )
-"""What says of a `div` that it leads elsewhere, and what DocBook and Sphinx write on one that does."""
+_SECTION_CLASS: Final = re.compile(r"(?<![\w-])(?:appendix|chapter|preface|sect[1-5]|section)(?![\w-])", re.IGNORECASE)
+"""What tools that know no `section` element write on a `div` that is one."""
+_NAVIGATION_CLASS: Final = re.compile(r"(?<![\w-])(?:navheader|navfooter|sphinxsidebar)(?![\w-])", re.IGNORECASE)
+"""What DocBook and Sphinx write on a `div` that leads elsewhere."""
+_NAVIGATION_ROLE: Final = re.compile(r"\s*navigation(?![\w-])", re.IGNORECASE)
 _NOTHING: Final = 2
 """Signs between a heading and the end of what it is in, if there are no words."""
 
@@ -318,10 +318,18 @@ class _TextExtractor:
             self.at_line_start = False
 
 
-def _kind_of_div(attributes: str) -> str:
-    if _NAVIGATION.search(attributes):
+def attributes_of(inside: str) -> dict[str, str]:
+    """The attributes of an element by their names in lower case; of two that are called alike, HTML takes the first."""
+    found = reversed(_ATTRIBUTE.findall(inside))
+    return {name.lower(): unescape(a or b or c) for name, a, b, c in found}
+
+
+def _kind_of_div(inside: str) -> str:
+    attributes = attributes_of(inside)
+    named = attributes.get("class", "")
+    if _NAVIGATION_ROLE.match(attributes.get("role", "")) or _NAVIGATION_CLASS.search(named):
         return "nav div"
-    return "section div" if _SECTION_CLASS.search(attributes) else "div"
+    return "section div" if _SECTION_CLASS.search(named) else "div"
 
 
 class HeadElement(NamedTuple):
