@@ -19,6 +19,7 @@ from aerogram.errors import IntegrityError, Unavailable, ValidationFailed
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import query_terms
+from aerogram_knowledge.licences import LicenseBlocked
 from aerogram_knowledge.maintenance.repair import repair
 from knowledge.documents import GRAPH, GUIDE, HARVEST
 from programs import start_program
@@ -282,6 +283,59 @@ def test_an_index_that_goes_away_is_unavailable_and_one_that_comes_back_answers(
         small.search("apples")
     hidden.rename(tmp_path / "index")
     assert small.search("apples").status == "ok"
+
+
+def test_an_index_in_the_place_of_another_is_what_is_answered_from(write, tmp_path):
+    """With as many changes as the one before, so that nothing but the rows themselves tells them apart."""
+    with Knowledge(tmp_path / "index") as first:
+        first.ingest(write({"a.md": "# Pears\n\nPears cost nine crowns.\n", "b.md": "# Figs\n\nFigs are free.\n"}))
+        with Knowledge(tmp_path / "index", withheld_licenses=["secret"]) as server:
+            assert [row["source_file"] for row in server.search("pears cost", method="bm25").data] == ["a.md"]
+            shutil.rmtree(tmp_path / "index")
+            write({"a.md": "---\nlicense: Secret\n---\n# Pears\n\nPears cost ten crowns.\n", "0.md": "# Plums\n\nPlums."})
+            (tmp_path / "docs" / "b.md").unlink()
+            with Knowledge(tmp_path / "index") as second:
+                second.ingest(tmp_path / "docs")
+            assert [row["source_file"] for row in server.search("plums", response_mode="full").data] == ["0.md"]
+            assert server.documents() == ["0.md"]
+            with pytest.raises(LicenseBlocked):
+                server.search("pears cost", method="bm25")
+            assert server.check().is_sound
+            assert server.search("figs", method="bm25").status == "empty"
+
+
+@in_a_folder
+def test_an_index_that_is_read_again_from_its_documents_is_what_a_server_answers_from(small, write, tmp_path):
+    rows = tmp_path / "index" / "rows.sqlite"
+    assert small.search("apples").status == "ok"
+    with contextlib.closing(sqlite3.connect(rows)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with rows.open("r+b") as file:
+        file.write(os.urandom(100))
+    write({"new.md": "# Quince\n\nQuinces are yellow.\n"})
+    (tmp_path / "docs" / "farm" / "harvest.md").unlink()
+    assert "read again" in repair(tmp_path / "index")
+    assert small.search("quince", method="bm25").data[0]["source_file"] == "new.md"
+    assert small.search("apples", method="bm25").status == "empty"
+
+
+@in_a_folder
+def test_keywords_that_have_seen_what_the_rows_have_not_are_made_again_by_whoever_writes(small, write, tmp_path):
+    """As where the rows come from a backup."""
+    small.close()
+    backup = shutil.copy(tmp_path / "index" / "rows.sqlite", tmp_path / "backup")
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(write({"new.md": "# Quince\n\nQuinces are yellow.\n"}))
+        index.ingest(write({"newer.md": "# Medlar\n\nMedlars are brown.\n"}))
+    for left in (tmp_path / "index").glob("rows.sqlite*"):
+        left.unlink()
+    shutil.copy(backup, tmp_path / "index" / "rows.sqlite")
+    (tmp_path / "docs" / "new.md").unlink()
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest()
+        assert index.check().is_sound
+        assert index.search("medlar", method="bm25").data[0]["source_file"] == "newer.md"
+        assert index.search("quince", method="bm25").status == "empty"
 
 
 @in_a_folder

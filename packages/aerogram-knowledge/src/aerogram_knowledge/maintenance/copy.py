@@ -30,6 +30,8 @@ __all__ = ["CopyResult", "copy"]
 FILES: Final = 50
 PAGE: Final = 10_000
 MISSING: Final = object()
+OWN: Final = ("born", "generation")
+"""What each index remembers of itself alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def copy(
     ):
         before = old.generation
         _check_target(old, new)
-        new.set_meta(**{name: value for name, value in old.meta().items() if name not in ("generation", SETTLED)})
+        new.set_meta(**{name: value for name, value in old.meta().items() if name not in (*OWN, SETTLED)})
         _copy_identities(old, new)
         known, there = old.files(), new.files()
         pending = [state for path, state in sorted(known.items()) if there.get(path) != state]

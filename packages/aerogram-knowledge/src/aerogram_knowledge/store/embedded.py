@@ -300,14 +300,18 @@ class EmbeddedStore:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         with file_lock(self.folder / "write.lock"):
-            if self._keywords.generation < 0:
-                self._keywords.clear()
-            elif not self._keywords.is_open:
-                self._keywords.open()
+            self._open_keywords()
             try:
                 yield
             finally:
                 self._keywords.release()
+
+    def _open_keywords(self) -> None:
+        """Have keywords that can be written: those of these rows, or none; the write lock is held."""
+        if not self._rows.has_been(self._keywords.generation):
+            self._keywords.clear()
+        elif not self._keywords.is_open:
+            self._keywords.open()
 
     def _catch_up(self) -> None:
         """Apply what the keyword index has not seen; the write lock is held."""
@@ -321,11 +325,11 @@ class EmbeddedStore:
         if now is not None and now.generation == now.stamp == generation:
             return now
         with self._refreshing:
-            return self._refresh(generation, self._keywords.generation)
+            return self._refresh()
 
-    def _refresh(self, generation: int, stamp: int) -> _Snapshot:
-        now = self._snapshot
-        if now is not None and now.generation >= generation and now.stamp >= stamp == generation:
+    def _refresh(self) -> _Snapshot:
+        generation, stamp, now = self._rows.generation, self._keywords.generation, self._snapshot
+        if now is not None and now.generation == now.stamp == generation:
             return now
         if stamp != generation:
             with _unless_locked(self.folder / "write.lock") as free:
@@ -342,23 +346,20 @@ class EmbeddedStore:
         return self._snapshot
 
     def _mend(self) -> None:
-        if self._keywords.generation < 0 or self._keywords.generation > self._rows.generation:
-            self._keywords.clear()
-        elif not self._keywords.is_open:
-            self._keywords.open()
+        self._open_keywords()
         if self._keywords.generation != self._rows.generation:
             self._catch_up()
         self._keywords.release()
 
     def _matrix(self, now: _Snapshot | None) -> tuple[Matrix, int]:
         """The matrix of the present rows, mended from the last one if there is one."""
-        since = now.generation if now is not None else -1
-        removed, rows, generation = self._rows.vectors(since)
-        ids, documents, vectors = zip(*rows, strict=True) if rows else ((), (), ())
+        found = self._rows.vectors(now.generation if now is not None else -1)
+        ids, documents, vectors = zip(*found.rows, strict=True) if found.rows else ((), (), ())
         newer = Matrix.of(ids, documents, vectors, self.dimensions)
-        if now is None:
-            return newer, generation
-        return (now.matrix.with_changes(removed, newer) if removed or rows else now.matrix), generation
+        if now is None or found.is_whole:
+            return newer, found.generation
+        is_other = found.removed or found.rows
+        return (now.matrix.with_changes(found.removed, newer) if is_other else now.matrix), found.generation
 
     def _bytes(self) -> int:
         return sum(one.stat().st_size for one in self.folder.rglob("*") if one.is_file())

@@ -55,6 +55,7 @@ _BODY: Final = (
 )
 _REMEMBER: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 _GENERATION: Final = "SELECT value FROM meta WHERE name = 'generation'"
+_SPAN: Final = "SELECT CAST(value AS INTEGER) FROM meta WHERE name IN ('born', 'generation') ORDER BY name"
 _HELD: Final = f"{_ROW} FROM documents d LEFT JOIN chunks c ON c.document = d.id "
 
 
@@ -67,6 +68,18 @@ class Changes(NamedTuple):
 
     removed: list[int]
     added: list[Body]
+    generation: int
+
+
+class Vectors(NamedTuple):
+    """What happened to the vectors after some generation; `is_whole` when these are all there are.
+
+    Each new one has the id of its chunk and the number of its document, in the order of ids.
+    """
+
+    is_whole: bool
+    removed: list[int]
+    rows: list[tuple[int, int, bytes]]
     generation: int
 
 
@@ -113,6 +126,12 @@ class SqliteRows:
         """A number that changes with every change."""
         with self.connection() as connection:
             return int(connection.execute(_GENERATION).fetchone()[0])
+
+    def has_been(self, generation: int) -> bool:
+        """Whether the rows have been at a generation; those of an index that stood here before were never."""
+        with self.connection() as connection:
+            born, now = (row[0] for row in connection.execute(_SPAN))
+            return bool(born <= generation <= now)
 
     def meta(self) -> dict[str, str]:
         """What the index remembers about itself."""
@@ -242,14 +261,16 @@ class SqliteRows:
         with self.connection() as connection:
             yield from connection.execute(f"{_BODY} ORDER BY c.id")
 
-    def vectors(self, since: int = -1) -> tuple[list[int], list[tuple[int, int, bytes]], int]:
-        """The ids that are gone and the vectors that are new after a generation, in the order of ids."""
-        wanted = "" if since < 0 else "WHERE id IN (SELECT id FROM chunks WHERE generation > ?)"
+    def vectors(self, since: int = -1) -> Vectors:
+        """The ids that are gone and the vectors that are new after a generation; all where the rows were never at it."""
         with self._moment(since) as (connection, removed, generation):
+            born = connection.execute(_SPAN).fetchone()[0]
+            is_whole = not born <= since <= generation
+            wanted = "" if is_whole else "WHERE id IN (SELECT id FROM chunks WHERE generation > ?)"
             rows = connection.execute(
-                f"SELECT id, document, vector FROM vectors {wanted} ORDER BY id", () if since < 0 else (since,)
+                f"SELECT id, document, vector FROM vectors {wanted} ORDER BY id", () if is_whole else (since,)
             ).fetchall()
-        return removed, rows, generation
+        return Vectors(is_whole, removed, rows, generation)
 
     @contextlib.contextmanager
     def _moment(self, since: int) -> Iterator[tuple[sqlite3.Connection, list[int], int]]:

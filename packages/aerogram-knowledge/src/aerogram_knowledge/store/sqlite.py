@@ -79,7 +79,15 @@ ALTER TABLE files ADD COLUMN note TEXT;
 ALTER TABLE files ADD COLUMN reader TEXT NOT NULL DEFAULT '';
 """
 
-MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS, _NOTES)
+_BORN: Final = """
+INSERT INTO meta SELECT 'born', CASE value WHEN '0'
+  THEN CAST(CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS TEXT) ELSE '0' END
+  FROM meta WHERE name = 'generation';
+UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'born') WHERE name = 'generation' AND value = '0';
+"""
+# generations begin with the milliseconds of that moment, so that an index in the place of another is ahead of it
+
+MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS, _NOTES, _BORN)
 VERSION: Final = len(MIGRATIONS)
 
 

@@ -69,6 +69,11 @@ CREATE TABLE aerogram_vectors (id bigint PRIMARY KEY, document bigint NOT NULL, 
 CREATE INDEX aerogram_vectors_document ON aerogram_vectors (document);
 """
 
+_STATE: Final = (
+    "INSERT INTO aerogram_state VALUES ($1, $2, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 0, 0)"
+)
+# generations begin with the milliseconds of that moment, so that an index in the place of another is ahead of it
+
 _NOTES: Final = "ALTER TABLE aerogram_files ADD COLUMN note text, ADD COLUMN reader text NOT NULL DEFAULT ''"
 
 _WORDS: Final = "UPDATE aerogram_state SET generation = generation + 1"
@@ -133,7 +138,7 @@ async def _make(connection: Any, dimensions: int) -> None:
             raise Conflict(f"pgvector indexes at most {MOST_DIMENSIONS} dimensions, not {dimensions}")
         await _bring_in_pgvector(connection)
         await connection.execute(_VECTORS.format(dimensions=dimensions))
-    await connection.execute("INSERT INTO aerogram_state VALUES ($1, $2, 0, 0, 0)", VERSION, dimensions)
+    await connection.execute(_STATE, VERSION, dimensions)
 
 
 async def _bring_in_pgvector(connection: Any) -> None:
