@@ -202,6 +202,19 @@ def own_place(request):
     return new_place(request)
 
 
+def test_one_who_has_another_name_in_withheld_files_is_told_by_the_free_one(own_place, write):
+    def of(name):
+        return json.dumps({"license": "Trade-Secret", "entities": [{"id": "v1", "name": name, "type": "COMPANY"}]})
+
+    letter = "---\nvendor: Acme\n---\n# Letter\n\nAcme writes to Zenith.\n"
+    with Knowledge(own_place) as index, Knowledge(own_place, withheld_licenses=["trade-secret"]) as gated:
+        index.ingest(write({"a.json": of("Acme"), "b.json": of("Zenith"), "letter.md": letter}))
+        assert gated.vendor("Acme", response_mode="full").data["entities"][0]["mentions"] == 1
+        assert index.vendor("Acme").data["vendor_name"] == index.vendor("Zenith").data["vendor_name"] == "Zenith"
+        with pytest.raises(LicenseBlocked):
+            gated.vendor("Zenith")
+
+
 def test_what_becomes_withheld_later_is_followed(own_place, write):
     with Knowledge(own_place) as index, Knowledge(own_place, withheld_licenses=["trade-secret"]) as gated:
         index.ingest(write(FILES))

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from aerogram.digest.terms import fold
 from aerogram.errors import SLIP, Conflict, NotFound, ValidationFailed, nearest
@@ -49,10 +49,11 @@ class VendorDirectory:
     mentions: Mentions = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._entities = _merge(self.graph.entities)
+        merged = _merge(self.graph.entities)
+        self._entities, self._known_as = merged.entities, merged.known_as
         self._by_name: dict[str, list[str]] = {}
-        for identity, entity in self._entities.items():
-            for name in _names(entity):
+        for identity, names in merged.names.items():
+            for name in names:
                 self._by_name.setdefault(_key(name), []).append(identity)
         self._relationships = [_resolve_ends(one, self._by_name, self._entities) for one in self.graph.relationships]
 
@@ -71,7 +72,7 @@ class VendorDirectory:
     def same(self, entity: Record) -> str:
         """The id that an entity of a smaller directory has in this one, where it may have been put to another."""
         identity = str(entity["id"])
-        return identity if identity in self._entities else self._by_name[_key(str(entity["name"]))][0]
+        return identity if identity in self._entities else self._known_as[_key(str(entity["name"]))]
 
     def about(self, identity: str) -> dict[str, Any]:
         """Everything about the vendor of an id."""
@@ -186,8 +187,8 @@ def cut_notice(counts: Mapping[str, int], mode: Mode) -> Notice:
 def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
     """For each entity, the chunks that name it and how often each does."""
     names: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for identity, entity in _merge(graph.entities).items():
-        for name in _names(entity):
+    for identity, known_by in _merge(graph.entities).names.items():
+        for name in known_by:
             words = tuple(_WORD.findall(fold(name)))
             if words and (len(words) > 1 or len(words[0]) > 2):  # noqa: PLR2004  # two letters are in every text
                 names.setdefault(words[0], []).append((words, identity))
@@ -202,8 +203,8 @@ def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, l
 
 def find_renamed(whole: Graph, part: Graph) -> set[str]:
     """The entities of a graph that a part of it lacks, or knows by other names."""
-    known = {identity: set(_names(one)) for identity, one in _merge(part.entities).items()}
-    return {identity for identity, one in _merge(whole.entities).items() if known.get(identity) != set(_names(one))}
+    known = _merge(part.entities).names
+    return {one for one, names in _merge(whole.entities).names.items() if known.get(one, {}).keys() != names.keys()}
 
 
 def _count_names(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Sequence[str]) -> Counter[str]:
@@ -221,22 +222,30 @@ def _count_names(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], wor
     return found
 
 
-def _merge(entities: Iterable[Record]) -> dict[str, dict[str, Any]]:
+class _Merged(NamedTuple):
+    """Entities by id, all names that somebody gave each of them, and who was first to have a name."""
+
+    entities: dict[str, dict[str, Any]]
+    names: dict[str, dict[str, None]]
+    known_as: dict[str, str]
+
+
+def _merge(entities: Iterable[Record]) -> _Merged:
     """Entities by id; what several files say about one is put together, the later ones winning.
 
     One that was only named somewhere is the one of that name that has an id.
     """
-    found: dict[str, dict[str, Any]] = {}
-    named: dict[str, str] = {}
+    found = _Merged({}, {}, {})
     by_id = sorted(entities, key=lambda one: one["id"] == name_id(str(one["name"])))
     for entity in by_id:
         identity = str(entity["id"])
         if identity == name_id(str(entity["name"])):
-            identity = named.get(_key(str(entity["name"])), identity)
-        known = found.setdefault(identity, {})
+            identity = found.known_as.get(_key(str(entity["name"])), identity)
+        known = found.entities.setdefault(identity, {})
         known.update({**entity, **known} if known and identity != entity["id"] else entity)
-        for name in _names(known):
-            named.setdefault(_key(name), identity)
+        for name in _names(entity):
+            found.names.setdefault(identity, {})[name] = None
+            found.known_as.setdefault(_key(name), identity)
     return found
 
 
