@@ -292,7 +292,8 @@ def test_an_index_in_the_place_of_another_is_what_is_answered_from(write, tmp_pa
         with Knowledge(tmp_path / "index", withheld_licenses=["secret"]) as server:
             assert [row["source_file"] for row in server.search("pears cost", method="bm25").data] == ["a.md"]
             shutil.rmtree(tmp_path / "index")
-            write({"a.md": "---\nlicense: Secret\n---\n# Pears\n\nPears cost ten crowns.\n", "0.md": "# Plums\n\nPlums."})
+            secret = "---\nlicense: Secret\n---\n# Pears\n\nPears cost ten crowns.\n"
+            write({"a.md": secret, "0.md": "# Plums\n\nPlums.\n"})
             (tmp_path / "docs" / "b.md").unlink()
             with Knowledge(tmp_path / "index") as second:
                 second.ingest(tmp_path / "docs")

@@ -262,7 +262,7 @@ class SqliteRows:
             yield from connection.execute(f"{_BODY} ORDER BY c.id")
 
     def vectors(self, since: int = -1) -> Vectors:
-        """The ids that are gone and the vectors that are new after a generation; all where the rows were never at it."""
+        """What happened to the vectors after a generation; all of them where the rows were never at it."""
         with self._moment(since) as (connection, removed, generation):
             born = connection.execute(_SPAN).fetchone()[0]
             is_whole = not born <= since <= generation
