@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from aerogram import Contract, fastapi, starlette
+from aerogram import Contract, fastapi, read, starlette
 from aerogram.contract.cache import Cache
 from aerogram.contract.callers import names_caller
 from aerogram.starlette import Versions, shapes
@@ -316,3 +316,60 @@ def test_an_answer_to_a_body_is_not_kept(framework):
             said = "three" if not isinstance(body, str) else body
             assert said in client.request("GET", "/search", content=body).text
             assert f'"heard":"{said}"' in client.request("GET", "/search", content=iter([said.encode()])).text
+
+
+FRAMEWORKS = (fastapi, starlette)
+
+
+@pytest.fixture(params=FRAMEWORKS, ids=lambda one: one.__name__.rpartition(".")[2])
+def accounts(serve, request):
+    """Accounts that are kept in the cache, and rows of each in pages; those of the older route are not migrated."""
+
+    async def answer(request: Request):
+        number, asked = request.path_params["id"], request.query_params.get("id")
+        return {"account": number, "asked": asked, "method": request.method, "q": request.query_params.get("q")}
+
+    async def rows(request: Request):
+        (name,) = request.path_params.values()
+        return [{"id": f"{name}-{number}"} for number in range(6)]
+
+    paths = {"/accounts/{id}": answer, "/old/{id}": answer, "/rows/{id}": rows, "/places/{cursor}": rows}
+    if request.param is fastapi:
+        app = FastAPI()
+        for path, handler in paths.items():
+            app.add_api_route(path, handler, methods=["GET", "HEAD"], response_model=None)
+    else:
+        app = Starlette(routes=[Route(path, handler) for path, handler in paths.items()])
+    contract = Contract(cache=Cache.in_memory(fresh_for=600), cached=("answer",))
+    request.param.install(app, contract, Versions(migrated=paths.keys() - {"/old/{id}"}, controls=True))
+    return serve(app)
+
+
+def test_nothing_in_a_query_hides_what_the_path_asks_for(accounts):
+    for _ in range(2):
+        for number in ("1", "2"):
+            for asked in ("x", "y"):
+                found = accounts.get(f"/accounts/{number}?id={asked}").json()
+                assert (found["account"], found["asked"]) == (number, asked)
+    echo = accounts.get("/accounts/1?id=x&envelope=v2").json()["query_echo"]
+    assert echo["normalized_input"] == {"id": "1"}
+
+
+@pytest.mark.parametrize(("path", "query"), [("/rows", ""), ("/rows", "id=x&"), ("/places", "")])
+def test_a_cursor_of_one_path_is_none_of_another(accounts, path, query):
+    page = accounts.get(f"{path}/1?{query}page_size=2&envelope=v2")
+    again = page.links["next"]["url"]
+    assert accounts.get(again).json()["results"][0] == {"id": "1-2"}
+    refused = accounts.get(again.replace(f"{path}/1", f"{path}/2"))
+    assert read(refused.json()).problem.code == "INVALID_CURSOR"
+
+
+def test_questions_with_more_parameters_than_are_read_share_no_answer(accounts):
+    many = "&" * 1_001
+    for question in ("a", "b"):
+        assert accounts.get(f"/old/1?q={question}{many}").json()["q"] == question
+
+
+def test_what_was_said_to_a_head_is_not_the_answer_to_a_get(accounts):
+    accounts.head("/accounts/1")
+    assert accounts.get("/accounts/1").json()["method"] == "GET"

@@ -172,12 +172,13 @@ class HttpRequest:
     def query(self) -> Sequence[tuple[str, str]]:
         """The query parameters in their order; none when there are too many."""
         raw: bytes = self.scope["query_string"]
-        if not raw or self._has_too_many_parameters:
+        if not raw or self.has_too_many_parameters:
             return ()
         return _parse_query(raw) if len(raw) <= _LONGEST_REMEMBERED else _parse_query.__wrapped__(raw)
 
     @property
-    def _has_too_many_parameters(self) -> bool:
+    def has_too_many_parameters(self) -> bool:
+        """Whether nobody here reads the query, so that it does not tell this request from another one."""
         raw: bytes = self.scope["query_string"]
         return len(raw) > MOST_PARAMETERS and raw.count(b"&") >= MOST_PARAMETERS
 
@@ -229,18 +230,25 @@ class HttpRequest:
         return fields.quote_path(self.root.rstrip("/"))
 
     def arguments(self, terms: RouteTerms | None) -> dict[str, Any]:
-        """What identifies the query: the parameters of path and query, without those that only shape the reply."""
+        """What identifies the query: the parameters of path and query, without those that only shape the reply.
+
+        The path itself is the resource, so that nothing in the query can hide a part of it.
+        """
         found: dict[str, Any] = dict(self.handler_scope.get("path_params") or {})
         shaping = terms.controls if terms else ()
         for name, value in self.query:
             if name != PARAMETER and name not in shaping:
                 found[name] = [*found[name], value] if isinstance(found.get(name), list) else [value]
-        return found if self.body is None else {**found, "body": self.body}
+        if self.body is not None:
+            found["body"] = [found["body"], self.body] if "body" in found else self.body
+        return found
 
     def told_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as they are told back: as the framework has read each, or else as its caller wrote it."""
         told = {name: one[0] if isinstance(one, list) and len(one) == 1 else one for name, one in arguments.items()}
-        told.pop("body", None)
+        told |= self.handler_scope.get("path_params") or {}
+        if self.body is not None:
+            del told["body"]
         read = {name: self.parsed[name] for name in told if name in self.parsed}
         return {**told, **{name: value for name, value in read.items() if is_plain(value, LONGEST_ECHO)}}
 
@@ -276,7 +284,7 @@ class HttpRequest:
         choice, is_safe = self.choice, self.scope["method"] in SAFE_METHODS
         if choice.refusal is not None and not is_safe:  # what is safe may answer in a format that has no envelope
             raise choice.refusal
-        if self._has_too_many_parameters:
+        if self.has_too_many_parameters:
             raise ValidationFailed(f"At most {MOST_PARAMETERS} query parameters are read", remediation="Send fewer")
         if not choice.acceptable and not is_safe and not self.takes(*self._formats(terms)):
             raise self.not_acceptable(terms)
@@ -494,7 +502,7 @@ class Exchange(HttpRequest):
             host = self.headers.get(b"host", b"").decode("latin-1").lower()
         known: dict[str, Any] = {
             "operation": terms.operation if terms else self.scope["path"],
-            "resource": f"{host}{terms.path}" if terms else "",
+            "resource": host + path_below(self.root, self.scope["path"]) if terms else "",
             "arguments": self.arguments(terms),
             "client_tag": self.client_tag,
             "started": self.started,

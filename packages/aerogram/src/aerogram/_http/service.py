@@ -179,11 +179,13 @@ class HttpService:
             or terms.operation not in self._contract.cached
             or exchange.scope["method"] not in SAFE_METHODS
             or _has_body(exchange)
+            or exchange.has_too_many_parameters
         ):
             return None
         call = self._call(self._contract, exchange)
         apart = caller_key(exchange.headers, terms.reads, exchange.found_out, anyone=call.principal is None)
-        return None if apart is None else replace(call, apart=f"{apart} {_address_of(exchange)} {terms.source}")
+        asked = f"{exchange.scope['method']} {_address_of(exchange)} {terms.source}"
+        return None if apart is None else replace(call, apart=f"{apart} {asked}")
 
     async def forgive(self, exchange: Exchange) -> None:
         """Give back what a call has taken that failed without a reply of ours."""
