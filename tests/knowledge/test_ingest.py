@@ -232,6 +232,32 @@ def test_a_part_of_a_root_that_is_named_is_not_there_twice(write, index):
     assert (index.ingest(folder / "deep/down").removed, sorted(index.store.files())) == (1, ["a.md"])
 
 
+def test_folders_that_are_taken_in_at_the_same_time_keep_their_names_apart(tmp_path, where):
+    """Whoever is first has the names of the files as they are, and all others are told apart from them."""
+    letters, at_once = "abcdef", threading.Barrier(6)
+    for letter in letters:
+        (tmp_path / letter).mkdir()
+        (tmp_path / letter / "readme.md").write_text(f"# About {letter}\n\nThis is the {letter}.\n")
+    Knowledge(where).close()
+
+    def take_in(letter):
+        with Knowledge(where) as knowledge:
+            at_once.wait(60)
+            knowledge.ingest(tmp_path / letter)
+
+    threads = [threading.Thread(target=take_in, args=(letter,)) for letter in letters]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Knowledge(where) as knowledge:
+        roots = {str(root): label for label, root in knowledge.roots().items()}
+        assert sorted(roots) == [str(tmp_path / letter) for letter in letters]
+        for letter in letters:
+            label = roots[str(tmp_path / letter)]
+            assert f"This is the {letter}" in knowledge.text(f"{label}/readme.md" if label else "readme.md")
+
+
 def test_an_index_inside_its_own_folder_does_not_read_itself(write):
     folder = write({"a.md": GUIDE})
     with Knowledge(folder / "index") as index:

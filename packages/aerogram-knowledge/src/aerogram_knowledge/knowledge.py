@@ -352,8 +352,9 @@ class Knowledge:
         known = self.store.meta()
         mine = f"{self.embedder.name}/{self.embedder.dimensions}"
         if "embedder" not in known:
-            self.store.set_meta(embedder=mine)
-        elif known["embedder"] != mine:
+            self.store.change_meta(lambda meta: {"embedder": meta.get("embedder", mine)})
+            known = self.store.meta()
+        if known["embedder"] != mine:
             self.store.close()
             raise Conflict(
                 f"This index was made with the embedder {known['embedder']}, not with {mine}",
@@ -363,15 +364,23 @@ class Knowledge:
 
     def _take_in(self, paths: Sequence[str | os.PathLike[str]]) -> list[tuple[Path, str]]:
         """Files and folders that are named, each with the label of its root, which is remembered."""
-        found = [resolve(path) for path in paths]
-        known, files = self.roots(), self.store.files()
-        told = [
-            (root, known.add(root, None, files) if root.is_dir() else known.add(root.parent, root.name, files))
-            for root in found
-        ]
-        if known.as_json() != self.roots().as_json():
-            known.keep(self.store)
-        return told
+        found, files = [resolve(path) for path in paths], self.store.files()
+
+        def take_in(known: Roots) -> list[tuple[Path, str]]:
+            return [
+                (root, known.add(root, None, files) if root.is_dir() else known.add(root.parent, root.name, files))
+                for root in found
+            ]
+
+        def remember(meta: Mapping[str, str]) -> Mapping[str, str]:
+            known = Roots.read(meta)
+            take_in(known)
+            return known.as_json()
+
+        now = self.store.meta()
+        if remember(now) != Roots.read(now).as_json():
+            self.store.change_meta(remember)  # others may take in theirs at the same time, and have been faster
+        return take_in(self.roots())
 
     def _roots_here(self) -> list[tuple[Path, str]]:
         """The roots that are on this machine; if none of them is, the first one is refused."""

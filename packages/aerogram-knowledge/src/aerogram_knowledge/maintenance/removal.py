@@ -39,18 +39,18 @@ def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> RemovalResult:
     left = {label for name, (label, _) in known.items() if name not in gone}
     touched = {known[name][0] for name in gone}
     dropped = {label for label, root in roots.items() if root == place or (label in touched and label not in left)}
-    documents, chunks = _remove(knowledge, gone, roots.without(dropped, gone))
+    documents, chunks = _remove(knowledge, gone, dropped)
     still = place.exists() and next((roots[label] for label in touched - dropped), None)
     return RemovalResult(documents, chunks, still or None)
 
 
-def _remove(knowledge: Knowledge, files: Collection[str], left: Roots) -> tuple[int, int]:
-    """Remove files and the roots besides those that are left; how many documents and chunks there are less.
+def _remove(knowledge: Knowledge, files: Collection[str], labels: Collection[str]) -> tuple[int, int]:
+    """Remove files, and the roots with these labels; how many documents and chunks there are less.
 
     In one step: what had no root any more would be found by nobody who is to take it out.
     """
     before = _size(knowledge)
-    knowledge.store.remove(list(files), left.as_json())
+    knowledge.store.remove(list(files), lambda meta: Roots.read(meta).without(labels, files).as_json())
     knowledge.settle()
     after = _size(knowledge)
     return before[0] - after[0], before[1] - after[1]

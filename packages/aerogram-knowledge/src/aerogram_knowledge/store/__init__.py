@@ -7,9 +7,8 @@ address     which of them a setting means
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from aerogram.digest.text import CanonicalText
@@ -33,6 +32,7 @@ __all__ = [
     "FileState",
     "Graph",
     "Identity",
+    "MetaChange",
     "Moment",
     "Store",
     "StoreHealth",
@@ -45,6 +45,9 @@ SAME_NAME: Final = "another file has a document of the same name"
 
 SETTLED: Final = "settled"
 """What a store remembers as long as all that follows from its documents is there: it is forgotten with each change."""
+
+MetaChange: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""What a store is to remember of itself from now on, by what it remembers in the same step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,9 @@ class Store(Protocol):
 
     def meta(self) -> Mapping[str, str]: ...
     def set_meta(self, **values: str) -> None: ...
+    def change_meta(self, change: MetaChange) -> None:
+        """Remember what follows from what is remembered, in one step: nobody else changes it in between."""
+        ...
 
     def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A small document that all who use this store share, and its version."""
@@ -215,8 +221,8 @@ class Store(Protocol):
         """Remember that these files were seen again, with the content that is known."""
         ...
 
-    def remove(self, paths: Sequence[str], meta: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Forget files and everything they held, and remember something in the same step; no id is given to others."""
+    def remove(self, paths: Sequence[str], change: MetaChange | None = None) -> None:
+        """Forget files and everything they held, and change the meta in the same step; no id is given to others."""
         ...
 
     def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:

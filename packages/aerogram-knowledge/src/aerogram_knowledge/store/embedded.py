@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from aerogram.content.jsontext import dumps
@@ -33,6 +32,7 @@ from aerogram_knowledge.store import (
     FileState,
     Graph,
     Identity,
+    MetaChange,
     Moment,
     StoredChunk,
     StoreHealth,
@@ -132,12 +132,16 @@ class EmbeddedStore:
         return self._rows.meta()
 
     def set_meta(self, **values: str) -> None:
-        """Remember something; a copy outlives damaged rows, so that they can be made again."""
-        self._rows.set_meta(values)
+        """Remember something."""
+        self.change_meta(lambda _: values)
+
+    def change_meta(self, change: MetaChange) -> None:
+        """Remember what follows from what is remembered; a copy of it outlives rows that are damaged."""
+        self._rows.change_meta(change)
         self._copy_meta()
 
     def _copy_meta(self) -> None:
-        draft = self.folder / f"meta.{os.getpid()}.tmp"
+        draft = self.folder / f"meta.{os.getpid()}.{threading.get_ident()}.tmp"
         draft.write_bytes(dumps(dict(self._rows.meta()), indent=True))
         draft.replace(self.folder / "meta.json")
 
@@ -171,12 +175,12 @@ class EmbeddedStore:
         """Remember that these files were seen again."""
         self._rows.touch(states)
 
-    def remove(self, paths: Sequence[str], meta: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Forget files and everything they held, and remember something in the same step."""
+    def remove(self, paths: Sequence[str], change: MetaChange | None = None) -> None:
+        """Forget files and everything they held, and change the meta in the same step."""
         with self._writing():
-            self._rows.remove(paths, meta)
+            self._rows.remove(paths, change)
             self._catch_up()
-        if meta:
+        if change is not None:
             self._copy_meta()
 
     def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:

@@ -25,6 +25,7 @@ from aerogram_knowledge.store import (
     FileState,
     Graph,
     Identity,
+    MetaChange,
     StoredChunk,
     with_source,
 )
@@ -136,12 +137,12 @@ class SqliteRows:
     def meta(self) -> dict[str, str]:
         """What the index remembers about itself."""
         with self.connection() as connection:
-            return dict(connection.execute("SELECT name, value FROM meta"))
+            return _meta(connection)
 
-    def set_meta(self, values: Mapping[str, str]) -> None:
-        """Remember something."""
+    def change_meta(self, change: MetaChange) -> None:
+        """Remember what follows from what is remembered."""
         with self.change() as (connection, _):
-            connection.executemany(_REMEMBER, values.items())
+            _change_meta(connection, change)
 
     def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document that all processes share, and its version."""
@@ -200,13 +201,14 @@ class SqliteRows:
                 [(one.size, one.changed_ns, one.path) for one in states],
             )
 
-    def remove(self, paths: Sequence[str], meta: Mapping[str, str]) -> None:
-        """Forget files and everything they held, and remember something."""
+    def remove(self, paths: Sequence[str], change: MetaChange | None) -> None:
+        """Forget files and everything they held, and change the meta."""
         with self.change() as (connection, generation):
             gone = [(one, generation) for one in self._forget(connection, paths)]
             connection.executemany("INSERT INTO removals VALUES (?, ?)", gone)
             connection.execute("DELETE FROM meta WHERE name = ?", (SETTLED,))
-            connection.executemany(_REMEMBER, meta.items())
+            if change is not None:
+                _change_meta(connection, change)
 
     def document_rows(self, files: Sequence[str]) -> tuple[list[list[StoredChunk]], dict[int, bytes]]:
         """The chunks of each document of some files, and their vectors; one without chunks is a row of its own."""
@@ -435,6 +437,14 @@ class SqliteRows:
                 connection.execute(f"DELETE FROM {table} WHERE file = ?", (path,))
             connection.execute("DELETE FROM files WHERE path = ?", (path,))
         return gone
+
+
+def _meta(connection: sqlite3.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT name, value FROM meta"))
+
+
+def _change_meta(connection: sqlite3.Connection, change: MetaChange) -> None:
+    connection.executemany(_REMEMBER, change(_meta(connection)).items())
 
 
 def _insert(

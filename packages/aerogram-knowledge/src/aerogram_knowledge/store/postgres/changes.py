@@ -16,12 +16,12 @@ from aerogram.content.jsontext import dumps
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import steps_of
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity
+from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity, MetaChange
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import writable
 from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of
 
-__all__ = ["DOCUMENT", "FILE", "forget", "numbers_of", "put", "reserve", "set_mentions", "set_meta", "touch"]
+__all__ = ["DOCUMENT", "FILE", "change_meta", "forget", "numbers_of", "put", "reserve", "set_mentions", "touch"]
 
 MOST_ALIKE: Final = 40
 FILE: Final = ", ".join(one.name for one in fields(FileState))
@@ -110,8 +110,8 @@ async def put(
     return generation
 
 
-async def forget(connection: Any, paths: Sequence[str], meta: Mapping[str, str]) -> int:
-    """Forget files and everything they held, and remember something; the generation of the change."""
+async def forget(connection: Any, paths: Sequence[str], change: MetaChange | None) -> int:
+    """Forget files and everything they held, and change the meta; the generation of the change."""
     ordered = sorted(paths)
     await connection.execute("SET LOCAL enable_seqscan = off")
     await connection.execute("SELECT 1 FROM aerogram_files WHERE path = ANY($1) ORDER BY path FOR UPDATE", ordered)
@@ -120,7 +120,8 @@ async def forget(connection: Any, paths: Sequence[str], meta: Mapping[str, str])
     generation = await _step(connection, gone, {})
     await connection.execute("DELETE FROM aerogram_mentions WHERE id = ANY($1)", [old.id for old in gone])
     await connection.execute(_UNSETTLE, SETTLED)
-    await _remember(connection, meta)
+    if change is not None:
+        await _remember(connection, change)
     return generation
 
 
@@ -134,14 +135,16 @@ async def touch(connection: Any, states: Sequence[FileState]) -> None:
     )
 
 
-async def set_meta(connection: Any, values: Mapping[str, str]) -> int:
-    """Remember something about the index; the generation of the change."""
+async def change_meta(connection: Any, change: MetaChange) -> int:
+    """Remember what follows from what the index remembers of itself; the generation of the change."""
     generation = await _next_generation(connection, 0, 0)
-    await _remember(connection, values)
+    await _remember(connection, change)
     return generation
 
 
-async def _remember(connection: Any, values: Mapping[str, str]) -> None:
+async def _remember(connection: Any, change: MetaChange) -> None:
+    """Change the meta; whoever calls holds the lock of the state."""
+    values = change(dict(map(tuple, await connection.fetch("SELECT name, value FROM aerogram_meta"))))
     await connection.execute(
         "INSERT INTO aerogram_meta SELECT * FROM unnest($1::text[], $2::text[]) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 from aerogram.content.jsontext import loads
@@ -23,6 +22,7 @@ from aerogram_knowledge.store import (
     FileState,
     Graph,
     Identity,
+    MetaChange,
     Moment,
     StoredChunk,
     StoreHealth,
@@ -96,7 +96,11 @@ class PostgresStore:
 
     def set_meta(self, **values: str) -> None:
         """Remember something."""
-        self._readers.note_generation(self._primary.change(lambda one: changes.set_meta(one, values), WRITING))
+        self.change_meta(lambda _: values)
+
+    def change_meta(self, change: MetaChange) -> None:
+        """Remember what follows from what is remembered."""
+        self._readers.note_generation(self._primary.change(lambda one: changes.change_meta(one, change), WRITING))
 
     def get_shared(self, name: str) -> tuple[bytes, int] | None:
         """A document that all servers share, and its version."""
@@ -133,9 +137,9 @@ class PostgresStore:
         """Remember that these files were seen again."""
         self._primary.change(lambda one: changes.touch(one, states), WRITING)
 
-    def remove(self, paths: Sequence[str], meta: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Forget files and everything they held, and remember something in the same step."""
-        self._readers.note_generation(self._primary.change(lambda one: changes.forget(one, paths, meta), WRITING))
+    def remove(self, paths: Sequence[str], change: MetaChange | None = None) -> None:
+        """Forget files and everything they held, and change the meta in the same step."""
+        self._readers.note_generation(self._primary.change(lambda one: changes.forget(one, paths, change), WRITING))
 
     def entries(self, files: Sequence[str]) -> tuple[list[DocumentEntry], dict[str, Graph]]:
         """What some files hold."""
