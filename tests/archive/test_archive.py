@@ -217,6 +217,35 @@ async def test_the_number_of_entries_is_bounded_too(open_archive: OpenArchive, c
     assert [content.value() async for content in archive.newest(principal=owner)] == [5, 4, 3]
 
 
+async def test_nobody_is_crowded_out_of_the_memory_by_others() -> None:
+    archive = Archive.in_memory()
+    (mine,) = await archive.put(Content.of_json(ROWS), principal="ada")
+    for other in ("bob", "eve", "joe"):
+        await archive.put(*(Content.of_json([other, number]) for number in range(4_000)), principal=other)
+    assert (await archive.get(mine.hash, principal="ada")).value() == ROWS
+    assert (await archive.usage(principal="bob")).entries == 4_000
+
+
+async def test_what_was_put_last_is_the_newest_whatever_the_clock_says(open_archive: OpenArchive, clock: Any) -> None:
+    """A clock that goes back by an hour makes nothing older that comes after it."""
+    archive, ada = open_archive(clock=clock, most_entries=4), somebody()
+    for number in range(4):
+        await archive.put(Content.of_json(["before", number]), principal=ada)
+    clock.ahead -= 3_600
+    for number in range(2):
+        await archive.put(Content.of_json(["after", number]), principal=ada)
+    found = [content.value() async for content in archive.newest(principal=ada)]
+    assert found == [["after", 1], ["after", 0], ["before", 3], ["before", 2]]
+
+
+async def test_any_text_may_be_the_name_of_a_principal(open_archive: OpenArchive) -> None:
+    """A token may spell one with half of a character in it."""
+    archive = open_archive()
+    (stored,) = await archive.put(Content.of_json(ROWS), principal="ada \ud83d")
+    assert (await archive.get(stored.hash, principal="ada \ud83d")).value() == ROWS
+    assert await archive.delete(stored.hash, principal="ada \ud83d")
+
+
 async def test_what_can_never_fit_the_quota_is_refused(open_archive: OpenArchive) -> None:
     archive, owner = open_archive(quota=100), somebody()
     (kept,) = await archive.put(Content.of_text("small"), principal=owner)

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAl
 from weakref import WeakKeyDictionary
 
 from aerogram.archive.memory import MemoryStore
-from aerogram.content import Content, Kind
+from aerogram.content import LARGE, Content, Kind
 from aerogram.errors import (
     ContractError,
     IntegrityError,
@@ -276,14 +276,15 @@ class Archive:
     async def _owner(self, principal: str | None) -> str:
         """A short stand-in for the principal in the realm of now, so that no store learns its name."""
         realm = await self.realm() if self.realm is not None else ""
-        who = b"anyone" if principal is None else b"principal:" + principal.encode()
+        who = b"anyone" if principal is None else b"principal:" + principal.encode("utf-8", "surrogatepass")
         return sha256(b"realm:" + realm.encode() + b"\0" + who if realm else who).hexdigest()[:24]
 
     async def _read(self, owner: str, digest: str) -> tuple[Content, float]:
         record = await self._ask(self._store.get(_key(owner, digest), collection=COLLECTION))
         if record is None:
             raise _not_found(f"sha256:{digest}", (await self._inventory(owner)).reason_gone(digest, self._clock()))
-        return _verify(record, digest)
+        is_large = len(str(record.get("body"))) >= LARGE
+        return await asyncio.to_thread(_verify, record, digest) if is_large else _verify(record, digest)
 
     async def _mark(self, owner: str, digest: str) -> Any:
         """What tells whether an entry is still the one that was read; None when nothing does."""
@@ -296,10 +297,10 @@ class Archive:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     async def newest(self, *, principal: str | None = None) -> AsyncIterator[Content]:
-        """The principal's entries, the newest first; what has just vanished is passed over."""
+        """The principal's entries, the newest first; what has just vanished, or is damaged, is passed over."""
         inventory = await self._inventory(await self._owner(principal))
-        for digest in reversed(inventory.oldest_first()):
-            with contextlib.suppress(NotFound):
+        for digest in reversed(inventory.live):
+            with contextlib.suppress(NotFound, IntegrityError):
                 yield await self.get(f"sha256:{digest}", principal=principal)
 
     async def delete(self, hash: str, *, principal: str | None = None) -> bool:
@@ -607,20 +608,16 @@ class Inventory:
         if record is None:
             return cls()
         try:
-            live = {digest: (int(size), float(end)) for digest, (size, end) in record["live"].items()}
+            live = {digest: (int(size), float(end)) for digest, size, end in record["live"]}
             return cls(live, dict(record["gone"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise IntegrityError("The inventory of an archive is damaged") from error
 
     def record(self) -> dict[str, Any]:
         """The inventory as JSON."""
-        # a list of pairs, because stores sort the keys of an object and the order here is age
+        # lists, because stores sort the keys of an object and the order here is age: ends depend on the clock
         gone = [list(pair) for pair in self.gone.items()]
-        return {"live": {digest: list(row) for digest, row in self.live.items()}, "gone": gone[-REMEMBERED_GONE:]}
-
-    def oldest_first(self) -> list[str]:
-        """The digests of what is there, by age."""
-        return sorted(self.live, key=lambda digest: self.live[digest][1])
+        return {"live": [[digest, *row] for digest, row in self.live.items()], "gone": gone[-REMEMBERED_GONE:]}
 
     def reason_gone(self, digest: str, now: float) -> str | None:
         """Why an entry is not there any more: expired, deleted or evicted; None when it never was."""
@@ -650,11 +647,10 @@ class Inventory:
         for digest in sizes:
             self.live.pop(digest, None)
             self.gone.pop(digest, None)
-        order = [*self.oldest_first(), *sizes]
         self.live |= {digest: (size, end) for digest, size in sizes.items()}
         total = sum(size for size, _ in self.live.values())
         evicted = []
-        for digest in order:
+        for digest in list(self.live):
             if total <= quota and len(self.live) <= most_entries:
                 break
             total -= self.live[digest][0]

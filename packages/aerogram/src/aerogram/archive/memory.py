@@ -12,14 +12,15 @@ from typing import Any, Final
 
 __all__ = ["MemoryStore"]
 
-MOST_ENTRIES: Final = 10_000
+FEW: Final = 1_000
 
 
 class MemoryStore:
-    """Records by collection and key, each until its end; where there are too many, the oldest goes."""
+    """Records by collection and key, each until its end; how many there may be is for whoever puts them to say."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], tuple[Mapping[str, Any], float]] = {}
+        self._cull_at = FEW
 
     async def get(self, key: str, *, collection: str) -> dict[str, Any] | None:
         """The record of a key, if there is one that has not ended."""
@@ -28,10 +29,10 @@ class MemoryStore:
 
     async def put(self, key: str, value: Mapping[str, Any], *, collection: str, ttl: float) -> None:
         """Hold a record for so many seconds."""
-        self._held.pop((collection, key), None)  # so that it is the newest
         self._held[collection, key] = (value, time.time() + ttl)
-        if len(self._held) > MOST_ENTRIES:
-            del self._held[next(iter(self._held))]
+        if len(self._held) > self._cull_at:
+            await self.cull()
+            self._cull_at = max(2 * len(self._held), FEW)
 
     async def put_many(
         self, keys: Sequence[str], values: Sequence[Mapping[str, Any]], *, collection: str, ttl: float
