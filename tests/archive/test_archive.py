@@ -304,6 +304,40 @@ async def test_an_entry_that_was_read_is_gone_when_somebody_else_deletes_it(
         assert "deleted" in (await refusal(reader, stored.hash, owner)).message
 
 
+async def test_ids_are_found_beside_an_entry_that_is_damaged_and_one_that_has_nothing_at_the_path(
+    tmp_path: Path,
+) -> None:
+    archive = Archive.at(tmp_path)
+    await archive.put(Content.of_json({"rows": ROWS}))
+    await archive.put(Content.of_json({"others": ["finding-002"]}))
+    (stored,) = await archive.put(Content.of_json([*ROWS, {"id": "more"}]))
+    (file,) = tmp_path.rglob(f"*{stored.hash.removeprefix('sha256:')}.json")
+    file.write_text(file.read_text().replace("Primary", "Forged!"))
+    for path in ("", "/rows"):
+        found = await retrieve(Archive.at(tmp_path), Cursors(), Retrieval(ids=["finding-002"], path=path))
+        assert found.reply.data == [ROWS[1]]
+
+
+async def test_a_search_for_many_ids_holds_up_nobody_else() -> None:
+    archive, turns = Archive.in_memory(), 0
+    for number in range(10):
+        await archive.put(Content.of_json([{"id": f"{number}-{n}", "text": "word " * 40} for n in range(1_000)]))
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count_turns())
+    await asyncio.sleep(0)
+    before = turns
+    with pytest.raises(NotFound):
+        await retrieve(archive, Cursors(), Retrieval(ids=[f"none-{number}" for number in range(200)]))
+    counting.cancel()
+    assert turns - before >= 10
+
+
 async def test_an_entry_that_was_read_is_not_read_again_for_the_next_page() -> None:
     store = StatisticsWrapper(key_value=MemoryStore())
     archive, content = Archive(store), Content.of_json(ROWS)

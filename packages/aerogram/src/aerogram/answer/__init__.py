@@ -35,14 +35,14 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
+from aerogram.answer.aside import run_aside
 from aerogram.archive import Archive
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.content.jsontext import dumps_unproven, loads, part_to_json, pointer_of
@@ -768,7 +768,6 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
-_ASIDE: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor]] = WeakKeyDictionary()
 LARGE: Final = 1 << 18
 """Bytes of data; some megabytes take a second to be fitted, of which most is spent where other threads can go on."""
 LONG: Final = 0.001
@@ -784,10 +783,9 @@ async def _fit_in_turn(call: Call, draft: ReplyDraft) -> ReplyDraft:
     """
     if call.budget is None:
         return draft
-    loop = asyncio.get_running_loop()
     if len(draft.json or b"") > LARGE:
-        aside = _ASIDE.get(loop) or _ASIDE.setdefault(loop, ThreadPoolExecutor(1, "aerogram-fit"))
-        return await loop.run_in_executor(aside, copy_context().run, fit, call, draft)
+        return await run_aside("fit", fit, call, draft)
+    loop = asyncio.get_running_loop()
     turn = _TURNS.get(loop) or _TURNS.setdefault(loop, asyncio.Lock())
     await turn.acquire()
     begun = time.perf_counter()

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from aerogram.answer import Call
+from aerogram.answer.aside import run_aside
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
 from aerogram.archive.query import LONGEST, run_query
@@ -34,6 +35,9 @@ from aerogram.shape.records import find_record_type
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
 SEARCHED_ENTRIES: Final = 64
+SEARCHED_BYTES: Final = 64_000_000
+FEW_IDS: Final = 8
+"""So many ids are looked for in what is written before it is read."""
 MOST_IDS: Final = 200
 LONGEST_REST: Final = 2_000
 """What stands beside the rows of an object may be so long for them to be what it is about."""
@@ -346,14 +350,16 @@ async def _find(archive: Archive, asked: Retrieval, principal: str | None, names
     found: dict[str, Any] = {}
     if asked.hash is not None:
         content = await archive.get(asked.hash, principal=principal)
-        found = _pick(content, wanted.keys(), asked.path, names)
+        found = await run_aside("search", _pick, content, wanted.keys(), asked.path, names)
         found |= _pick_by_position(content, wanted.keys() - found.keys())
     else:
-        count = 0
+        count = size = 0
         async for content in archive.newest(principal=principal):
-            found = {**_pick(content, wanted.keys() - found.keys(), asked.path, names), **found}
-            count += 1
-            if len(found) == len(wanted) or count == SEARCHED_ENTRIES:
+            count, size = count + 1, size + content.size
+            with contextlib.suppress(NotFound):  # it has nothing at the path, and another one may
+                missing = wanted.keys() - found.keys()
+                found = {**await run_aside("search", _pick, content, missing, asked.path, names), **found}
+            if len(found) == len(wanted) or count == SEARCHED_ENTRIES or size >= SEARCHED_BYTES:
                 break
     meant = dict.fromkeys(name for one, several in parts.items() for name in ([one] if one in found else several))
     if not found:
@@ -375,7 +381,9 @@ def _remedy(asked: Retrieval) -> str:
 
 def _pick(content: Content, wanted: Collection[str], path: str, names: Names) -> dict[str, Any]:
     """The items of an entry by those of the wanted identifiers that it has; of several, the one nearest to the top."""
-    if content.kind != "json" or not any(_may_be_in(content.body, name) for name in wanted):
+    if content.kind != "json":
+        return {}
+    if len(wanted) <= FEW_IDS and not any(_may_be_in(content.body, name) for name in wanted):
         return {}
     value = _part_at(content.shared_value, path)
     found: dict[str, Any] = {}
