@@ -212,6 +212,34 @@ def test_calls_that_wait_for_a_server_which_does_not_start_wait_once_and_togethe
     assert 1 <= wire.errors.count("no second time") <= 3
 
 
+LOUD = SMALL.replace("OTHERWISE", 'result = {"content": []}').replace(
+    "import json, os, sys",
+    "import json, os, sys, threading\n"
+    "threading.Thread(target=lambda: os.write(2, b'aloud ' * 200_000), daemon=True).start()",
+)
+
+
+def test_what_is_written_to_standard_error_holds_up_no_call_where_nobody_reads_it():
+    """A client may read that when it likes to: what its server has written, and the lines of the calls."""
+    wire = small(LOUD)
+    for number in range(1_500):
+        assert wire.ask(number, "tools/call", name="one")["result"]["content"] == []
+    with wire.process as gateway_process:
+        gateway_process.stdin.close()
+        heard = gateway_process.stderr.read()
+        assert gateway_process.wait(20) == 0
+    assert heard.count(b"aloud ") > 100_000 and heard.count(b"\none  ") > 100
+    assert b"aerogram: 1500 calls" in heard
+
+
+def test_a_gateway_ends_although_nobody_reads_its_standard_error():
+    wire = small(LOUD)
+    wire.ask(1, "tools/call", name="one")
+    since = time.monotonic()
+    assert wire.end() == 0
+    assert time.monotonic() - since < 10
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_answers_what_is_under_way_and_leaves_nothing_behind(kind, tmp_path):
     started = tmp_path / "pid"

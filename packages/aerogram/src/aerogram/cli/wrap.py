@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -153,7 +153,7 @@ def _run_streams(settings: Settings, *, is_quiet: bool, has_page: bool) -> None:
         report.note(missing)
     elif sys.stdin is not None and sys.stdin.isatty():
         report.note("waiting for an MCP client on standard input; --listen PORT serves over HTTP")
-    asyncio.run(serve_streams(_relay(settings, tools, report, shares=False), report, end_at_once, page))
+    asyncio.run(serve_streams(_relay(settings, tools, report, shares=False), report, _leave, page))
     if missing is not None:
         raise typer.Exit(1)
 
@@ -173,14 +173,23 @@ def _run_port(servers: Mapping[str, Settings], host: str, port: int, *, is_quiet
     paths = [f"/{name}/mcp" if name else "/mcp" for name in servers]
     found = zip(servers.values(), tools, strict=True)
     relays = {path: _relay(*one, report, shares=True) for path, one in zip(paths, found, strict=True)}
-    asyncio.run(serve_port(relays, report, host, port, end_at_once, page))
+    asyncio.run(serve_port(relays, report, host, port, _leave, page))
+
+
+def _leave() -> NoReturn:
+    from aerogram.gateway.aside import aside
+
+    aside().end()
+    end_at_once()
 
 
 def _tools(settings: Iterable[Settings]) -> list[Tools]:
     import logging
 
+    from aerogram.gateway.aside import aside
+
     # warnings are lines among those of the calls; how each reply went is on its own line already
-    logging.basicConfig(format="aerogram: %(message)s", level=logging.WARNING)
+    logging.basicConfig(stream=aside(), format="aerogram: %(message)s", level=logging.WARNING)
     logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     wrapped = list(settings)

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import socket
-import sys
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -104,7 +103,6 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
     if has_gone:
         serving.result()
     else:
-        sys.stderr.flush()
         leave()
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from aerogram._mcp.results import PREFIX
 from aerogram.content.jsontext import dumps_loosely
+from aerogram.gateway.aside import Aside, aside
 from aerogram.gateway.eras import is_complete
 from aerogram.normalize.result import PROBLEM
 from aerogram.tokens import Counter, best_counter
@@ -102,8 +102,10 @@ Listener: TypeAlias = Callable[[Entry], None]
 class Report:
     """Writes the lines and keeps the totals; a listener hears of each call as well."""
 
-    def __init__(self, out: TextIO | None = None, *, is_quiet: bool = False, listener: Listener | None = None) -> None:
-        self._out = out or sys.stderr
+    def __init__(
+        self, out: TextIO | Aside | None = None, *, is_quiet: bool = False, listener: Listener | None = None
+    ) -> None:
+        self._out = out or aside()
         self._is_quiet = is_quiet
         self._listener = listener
         self._waiting: list[Entry] = []
@@ -159,7 +161,7 @@ class Report:
     def _write(self, line: str) -> None:
         shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)  # a name may hold anything
         with contextlib.suppress(OSError, ValueError):
-            print(shown, file=self._out, flush=True)
+            self._out.write(f"{shown}\n")
 
 
 def _line(entry: Entry) -> str:

@@ -6,10 +6,8 @@ So whoever asks for a server that does not start can be told what it has said ab
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, Self
@@ -17,6 +15,7 @@ from typing import Final, Self
 import anyio
 
 from aerogram._mcp.faults import shorten_paths
+from aerogram.gateway.aside import aside
 from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["Words"]
@@ -59,12 +58,11 @@ class Words:
         return asyncio.StreamReaderProtocol(self._reader)
 
     async def pass_on(self) -> None:
-        """Pass on what the server writes, until its end; it waits where nobody reads ours, and we do not."""
-        limiter = anyio.CapacityLimiter(1)
+        """Pass on what the server writes, until its end."""
         try:
             while chunk := await self._reader.read(_CHUNK):
                 self._end = (self._end + chunk)[-KEPT:]
-                await anyio.to_thread.run_sync(_write, chunk, abandon_on_cancel=True, limiter=limiter)
+                await aside().pass_on(chunk)
         finally:
             self._is_over.set()
 
@@ -86,10 +84,3 @@ class Words:
         text = sanitize_text(shorten_paths("\n".join(told), {}), Redaction()).replace("\n", "; ")
         shown = "".join(filter(str.isprintable, text))
         return shown if len(shown) <= LONGEST else f"…{shown[-LONGEST:]}"
-
-
-def _write(chunk: bytes) -> None:
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be nobody to write to
-        descriptor = sys.stderr.fileno()
-        while chunk:
-            chunk = chunk[os.write(descriptor, chunk) :]
