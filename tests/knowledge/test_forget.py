@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from aerogram_knowledge import Knowledge
 from programs import run_program
 from serving import serving
 
@@ -65,6 +66,25 @@ def test_a_part_of_a_root_goes_alone_and_it_is_said_that_it_comes_back(run, home
     told = json.loads(run("index", "forget", "public/hours.md", "--json").stdout)
     assert told == {"documents": 1, "chunks": 1, "still_in": None}  # nothing was left, so the root went too
     assert json.loads(run("index", "status", "--json").stdout)["roots"] == {}
+
+
+@pytest.mark.parametrize("verb", [("index", "rebuild"), ("ingest", "public")], ids=["rebuild", "ingest"])
+def test_what_is_left_of_a_folder_that_is_no_longer_named_is_told_and_taken_out(run, home, where, verb):
+    """An older version forgot the folder first and then its files, so one that was killed has left these."""
+    assert run("ingest", "private", "public").returncode == 0
+    with Knowledge(where) as knowledge:
+        knowledge.roots().without([""]).keep(knowledge.store)
+        assert knowledge.search("salary of the director").status == "ok"
+    told = run("index", "check")
+    assert (told.returncode, "left of folders" in told.stdout, "aerogram index rebuild" in told.stdout) == (
+        1,
+        True,
+        True,
+    )
+    assert run(*verb).returncode == 0
+    assert "4,711" not in run("search", "salary of the director").stdout
+    assert "opens at nine" in run("search", "when does the office open").stdout
+    assert run("index", "check").stdout == "sound\n"
 
 
 def test_a_path_that_the_index_does_not_know_is_refused_with_those_that_it_does(run, home):

@@ -232,6 +232,17 @@ def test_a_part_of_a_root_that_is_named_is_not_there_twice(write, index):
     assert (index.ingest(folder / "deep/down").removed, sorted(index.store.files())) == (1, ["a.md"])
 
 
+def test_what_is_gone_from_a_part_of_a_further_root_is_forgotten_with_that_part(tmp_path, index):
+    for name in ("first/a.md", "wiki/part/b.md", "wiki/part/c.md", "wiki/d.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"# {name}\n\nAbout {name}.\n")
+    index.ingest(tmp_path / "first", tmp_path / "wiki")
+    for name in ("wiki/part/c.md", "wiki/d.md"):
+        (tmp_path / name).unlink()
+    assert index.ingest(tmp_path / "wiki" / "part").removed == 1
+    assert index.documents() == ["a.md", "wiki/d.md", "wiki/part/b.md"]
+
+
 def test_folders_that_are_taken_in_at_the_same_time_keep_their_names_apart(tmp_path, where):
     """Whoever is first has the names of the files as they are, and all others are told apart from them."""
     letters, at_once = "abcdef", threading.Barrier(6)

@@ -106,6 +106,7 @@ SPARSE: Final = 5
 FOLLOWED: Final = 3
 _CITED: Final = ("preview", "full")
 _FROM_SEARCH: Final = "Use chunk ids from a search"
+TAKE_OUT: Final = "`aerogram index rebuild`, or the next ingest, takes them out too"
 
 
 class Knowledge:
@@ -164,7 +165,7 @@ class Knowledge:
         own = self.folder.resolve() if self.folder is not None else None
         patience = PATIENCE if own is None else 0.0
         ingester = Ingester(self.store, self._choose_readers(workers, cluster), without=own, patience=patience)
-        total = IngestResult()
+        total = IngestResult(removed=self._remove_strays())
         for root, label in self._take_in(paths) if paths else self._roots_here():
             _add(total, ingester.run(root, label, progress, roots=self.roots()))
         if total.has_changed or (SETTLED not in self.store.meta() and self.store.files()):
@@ -337,11 +338,28 @@ class Knowledge:
 
     def check(self) -> StoreHealth:
         """Whether the index is sound."""
-        return self.store.check()
+        health = self.store.check()
+        strays = self._strays() if health.is_sound else []
+        if not strays:
+            return health
+        told = f"{len(strays)} files are left of folders that were taken out, such as {strays[0]}: {TAKE_OUT}"
+        return replace(health, problems=(told,))
 
     def rebuild(self) -> None:
-        """Make everything again that follows from what is stored."""
+        """Make everything again that follows from what is stored, besides what is left of folders that are gone."""
+        if self._remove_strays():
+            self.settle()
         self.store.rebuild()
+
+    def _strays(self) -> list[str]:
+        return Roots.find_strays(self.store.meta(), self.store.files())
+
+    def _remove_strays(self) -> int:
+        """Take out what is left of folders that were taken out; how many files that were."""
+        strays = self._strays()
+        if strays:
+            self.store.remove(strays)
+        return len(strays)
 
     def _cursor_keys(self) -> CursorKeys:
         """The keys of the cursors: beside a folder, or in the store that servers share."""

@@ -119,6 +119,12 @@ class Roots(dict[str, Path]):
         first = relative.partition("/")[0]
         return not label and first in self and self[first] != self[label] / first
 
+    @classmethod
+    def find_strays(cls, meta: Mapping[str, str], files: Iterable[str]) -> list[str]:
+        """The files that no root has, where the index remembers its roots: whoever took theirs out was cut off."""
+        roots = cls.read(meta)
+        return sorted(file for file in files if roots.place(file) is None) if _ROOTS in meta else []
+
     def place(self, file: str) -> tuple[str, Path] | None:
         """The label of the root that a file of the index is below, and where that file is or was."""
         # by label, backwards: the root without one, which takes every name, is last

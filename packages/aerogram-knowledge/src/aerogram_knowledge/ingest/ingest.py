@@ -195,10 +195,10 @@ def _place(root: Path, label: str, file: File) -> Path:
 
 
 def _is_below(path: str, label: str, roots: Collection[str]) -> bool:
-    """Whether a path is of the root with this label, and not of a root with a longer one."""
-    if label and not path.startswith(f"{label}/"):
-        return False
-    return not any(other not in ("", label) and path.startswith(f"{other}/") for other in roots)
+    """Whether a path is of the root with this label, or of the part of one, and not of another root."""
+    if label:
+        return path.startswith(f"{label}/")
+    return not any(other and path.startswith(f"{other}/") for other in roots)
 
 
 def _has_changed(file: File, before: FileState | None) -> bool:
