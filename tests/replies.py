@@ -11,9 +11,12 @@ from aerogram.codes import KINDS
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
-names = st.sampled_from(
-    ["error_code", "data", "results", "result", "meta", "version", "status", "code", "message", "cursor", "aerogram"]
-) | st.text("abcxyz_~/", min_size=1, max_size=6)
+WORDS_OF_CONTRACTS = """
+aerogram args billable_units box code context cursor data detail endpoint error error_code execution_time_ms has_more
+instance kind latency_ms level message meta operation origin page_size pagination request_id result results retry_after
+retryable severity status suggestion timestamp title tool type version warnings
+"""
+names = st.sampled_from(WORDS_OF_CONTRACTS.split()) | st.text("abcxyz_~/", min_size=1, max_size=6)
 integers = st.integers(-(2**53), 2**53)
 counts = st.integers(0, 2**31)
 numbers = integers | st.floats(allow_nan=False, allow_infinity=False)

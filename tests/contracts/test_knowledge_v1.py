@@ -220,6 +220,19 @@ def test_the_two_request_ids_are_one() -> None:
     assert written["_metadata"]["request_id"] == written["execution_context"]["request_id"] == "req_7f3a2b1c"
 
 
+@pytest.mark.parametrize("foreign", ["upstream-7", 7, None])
+def test_the_request_id_among_somebody_else_s_readings_takes_no_other_s_place(foreign: Any) -> None:
+    """A body of another contract may have one in its telemetry; it travels along and comes back."""
+    told = {"duration_ms": 1.5, "request_id": foreign}
+    meta = {"version": "response-v2", "request_id": "req_7f3a2b1c", "telemetry": told}
+    upstream = {"success": True, "data": {"n": 1}, "error": None, "meta": meta}
+    body = aerogram.translate(upstream, to="knowledge-1.0")
+    assert body["execution_context"]["request_id"] == body["_metadata"]["request_id"] == "req_7f3a2b1c"
+    aerogram.validate(body)
+    assert aerogram.read(body) == aerogram.read(upstream)
+    assert aerogram.translate(body, to="response-v2") == upstream
+
+
 WARNING = {"level": "warning", "code": "PARTIAL_RESULTS", "message": "Some results omitted", "suggestion": "Ask again"}
 
 

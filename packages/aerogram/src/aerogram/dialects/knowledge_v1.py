@@ -441,7 +441,7 @@ def _write_page(reply: Reply[Any]) -> dict[str, Any] | None:
 
 def _write_cost(reply: Reply[Any]) -> dict[str, Any]:
     telemetry = reply.telemetry or Telemetry()
-    cost = flatten(telemetry, _COST_WORDS)
+    cost = flatten(telemetry, _COST_WORDS, others=("request_id",))
     cost["execution_time_ms"] = max(telemetry.duration_ms or 0, 0.001)
     if telemetry.tokens_used is not None and not _is_plausible(telemetry.tokens_used, telemetry.tokens_estimated or 0):
         del cost["tokens_used"]

@@ -9,7 +9,7 @@ that for every reply `decode(encode(reply)) == reply`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, ClassVar, Literal, Optional, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -245,14 +245,18 @@ def unnamed_members(found: Mapping[str, Any], known: frozenset[str]) -> dict[str
     return {name: value for name, value in found.items() if name not in known}
 
 
-def flatten(part: Any, words: Mapping[str, str]) -> dict[str, Any]:
-    """An open object of a contract: the part's own words, then whatever else it holds."""
+def flatten(part: Any, words: Mapping[str, str], others: Collection[str] = ()) -> dict[str, Any]:
+    """An open object of a contract: the part's own words, then whatever else it holds, unless that has one's name.
+
+    `others` are members of the object that are not the part's.
+    """
     held = {
         word: list(value) if type(value) is tuple else value
         for name, word in words.items()
         if (value := getattr(part, name)) is not None
     }
-    return {**held, **part.extra} if part.extra and part.extra.keys().isdisjoint(words.values()) else held
+    can_join = part.extra and part.extra.keys().isdisjoint((*words.values(), *others))
+    return {**held, **part.extra} if can_join else held
 
 
 def unflatten(part: type[Any], members: Mapping[str, Any], words: Mapping[str, str]) -> Any:
