@@ -241,7 +241,7 @@ class _FileCursorKeys(CursorKeys):
         self._keep = keep
         self._keys = self._read()
         if not self._keys:
-            self._update(rotate=False, within=LOCK_WITHIN)
+            self._update(rotate=False)
 
     def signing_key(self) -> SigningKey:
         if self._is_due(self._keys):
@@ -261,13 +261,13 @@ class _FileCursorKeys(CursorKeys):
         return found
 
     def rotate(self) -> None:
-        self._update(rotate=True, within=LOCK_WITHIN)
+        self._update(rotate=True)
 
     def _is_due(self, keys: Sequence[SigningKey]) -> bool:
         """Whether it is time for a key to sign with that is none of these."""
         return not keys or time.time() - keys[0].created > self._rotate_every
 
-    def _update(self, *, rotate: bool, within: float) -> None:
+    def _update(self, *, rotate: bool, within: float = LOCK_WITHIN) -> None:
         """Read the file, add a key when one is due, drop those too old to matter, write it back."""
         with file_lock(self._path.with_name(self._path.name + ".lock"), within=within):
             keys, now = self._read(), time.time()
