@@ -62,6 +62,28 @@ async def test_it_speaks_the_language_of_the_browser_and_the_one_that_is_chosen(
     await page.get_by_role("heading", name="The same answer").wait_for()
 
 
+async def test_a_language_and_colours_that_there_are_no_more_are_those_of_the_browser(open_page, served):
+    page = await open_page(f"{served.address}/")
+    for name in ("language", "theme"):
+        await page.evaluate("name => localStorage.setItem(`aerogram.${name}`, 'constructor')", name)
+    await page.reload()
+    await page.locator(".record").first.wait_for()
+    assert await page.evaluate("document.documentElement.lang") == "en"
+    assert await page.evaluate("document.documentElement.dataset.theme") == "auto"
+
+
+async def test_a_browser_that_keeps_nothing_shows_the_page_and_its_colours(open_page, served):
+    page = await open_page("about:blank")
+    await page.add_init_script(
+        """for (const name of ["localStorage", "sessionStorage"])
+            Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });"""
+    )
+    await page.goto(f"{served.address}/")
+    await page.locator(".record").first.wait_for()
+    await page.get_by_role("button", name="Colours: Auto").click()
+    await page.get_by_role("button", name="Colours: Light").wait_for()
+
+
 async def test_numbers_are_written_as_the_language_writes_them(page):
     await page.locator("#budget-exact").wait_for()
     whole = await page.locator(".figure-whole .big").inner_text()

@@ -164,6 +164,7 @@ wear(theme());
 address();
 watch(report);
 addEventListener("hashchange", () => {
+  if (useOwnerToken()) context = null; // who this is has to be asked anew
   if (location.hash !== "#main") {
     scrollTo(0, 0);
     open().then(() => announce(document.title));

@@ -4,13 +4,17 @@ import { errorWords } from "./codes.js";
 import { button, codeName, el } from "./element.js";
 import { t } from "./texts.js";
 
-/** A card that says it; `again` tries once more. */
+/** A card that says it; `again` tries once more, which nobody can whose key is good no longer. */
 export function failure(error, again = null) {
+  const retry =
+    error.status === 401
+      ? button(t("failure.otherKey"), () => location.reload())
+      : again && button(t("failure.again"), again);
   return el(
     "div",
     { class: "failure card", role: "alert" },
     failureWords(error),
-    again ? button(t("failure.again"), again) : null,
+    retry,
   );
 }
 

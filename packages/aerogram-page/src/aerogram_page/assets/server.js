@@ -1,10 +1,13 @@
 /** Server: questions to it, and whether it is there. A question that finds nobody waits until somebody is back. */
 
+import { passing } from "./storage.js";
+
 const API = "page/api/";
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 4000;
 const KEY = "aerogram.key";
 const OWNER = "aerogram.owner";
+const SENDABLE = /^[!-~]{1,1000}$/; // anything else is no header; asking with it would look as if nobody was there
 
 const watchers = new Set();
 let absence = null;
@@ -40,20 +43,18 @@ export function watch(listener) {
 }
 
 /** The API key that goes with every question, for servers that want one. */
-export function useKey(secret) {
-  if (secret) sessionStorage.setItem(KEY, secret);
-  else sessionStorage.removeItem(KEY);
-}
+export const useKey = (secret) => passing.set(KEY, secret);
 
 /** Whether a key goes with every question. */
-export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+export const hasKey = () => passing.get(KEY) !== null;
 
-/** The owner opens the page with a token in the address: it is kept here, and out of sight. */
+/** The owner opens the page with a token in the address: it is kept here, and out of sight. Whether there was one. */
 export function useOwnerToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("owner");
-  if (!token) return;
-  sessionStorage.setItem(OWNER, token);
+  if (!token) return false;
+  passing.set(OWNER, token);
   history.replaceState(null, "", location.pathname);
+  return true;
 }
 
 async function send(path, given, signal) {
@@ -63,7 +64,7 @@ async function send(path, given, signal) {
 }
 
 function options(given, signal) {
-  const [key, owner] = [sessionStorage.getItem(KEY), sessionStorage.getItem(OWNER)];
+  const [key, owner] = [KEY, OWNER].map((name) => passing.get(name)).map((said) => SENDABLE.test(said) && said);
   const headers = {
     Accept: "application/json, application/problem+json, text/event-stream",
     ...(key && { "X-API-Key": key }),

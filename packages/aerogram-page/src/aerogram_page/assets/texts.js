@@ -1,12 +1,13 @@
 /** Texts: every word of the page, in English and Japanese. */
 
+import { lasting } from "./storage.js";
 import en from "./texts/en.js";
 import ja from "./texts/ja.js";
 
 const LANGUAGES = { en, ja };
 const KEPT = "aerogram.language";
 
-let chosen = localStorage.getItem(KEPT) || guess();
+let chosen = known(lasting.get(KEPT)) ?? guess();
 
 /** The languages of the page, each by its own name. */
 export const languages = { en: "English", ja: "日本語" };
@@ -16,8 +17,8 @@ export const language = () => chosen;
 
 /** Speak another language from now on. */
 export function speak(name) {
-  chosen = name in LANGUAGES ? name : "en";
-  localStorage.setItem(KEPT, chosen);
+  chosen = known(name) ?? "en";
+  lasting.set(KEPT, chosen);
   address();
 }
 
@@ -38,7 +39,10 @@ export function address(root = document) {
   for (const node of root.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
 }
 
+function known(name) {
+  return Object.hasOwn(LANGUAGES, name) ? name : null;
+}
+
 function guess() {
-  const wanted = navigator.languages.map((name) => name.slice(0, 2)).find((name) => name in LANGUAGES);
-  return wanted ?? "en";
+  return navigator.languages.map((name) => known(name.slice(0, 2))).find(Boolean) ?? "en";
 }

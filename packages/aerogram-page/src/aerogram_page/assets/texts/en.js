@@ -32,6 +32,7 @@ export default {
 
   "failure.unknown": "Something went wrong.",
   "failure.again": "Try again",
+  "failure.otherKey": "Use another key",
 
   "search.title": "The same answer, as small as you need it",
   "search.lead":

@@ -32,6 +32,7 @@ export default {
 
   "failure.unknown": "問題が発生しました。",
   "failure.again": "もう一度試す",
+  "failure.otherKey": "別のキーを使う",
 
   "search.title": "同じ答えを、必要な大きさで",
   "search.lead":
