@@ -475,6 +475,18 @@ def test_a_grace_of_less_than_a_second_is_kept(keys):
     assert any(seconds_to_the_end() < 0.9 for _ in range(5))  # not each ends so soon everywhere
 
 
+def test_nobody_writes_long_lines_into_the_log(serve, keys, caplog):
+    """Whoever has no key is logged as well."""
+    client = serve(guarded(keys, auth="keys"))
+    with caplog.at_level(logging.INFO, logger="aerogram.access"):
+        assert client.get("/v1/" + "p" * 50_000).status_code == 401
+        while not caplog.records:
+            time.sleep(0.01)
+    (record,) = caplog.records
+    assert record.request["path"].startswith("/v1/ppp") and record.request["path"].endswith("p…")
+    assert len(record.getMessage()) < 1_000 and len(json.dumps(record.request)) < 1_000
+
+
 @pytest.mark.parametrize("path", ["/v1/slow", "/v1/blocking"])
 @pytest.mark.parametrize("with_contract", [True, False])
 def test_what_is_running_when_the_grace_ends_is_told_to_come_back(keys, path, with_contract):

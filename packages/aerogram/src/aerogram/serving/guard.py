@@ -43,6 +43,8 @@ _CHALLENGE: Final = (b"www-authenticate", b'Bearer realm="aerogram"')
 _CLOSE: Final = (b"connection", b"close")
 _POLICY_VIOLATION: Final = 1008
 _CRASH: Final = 500
+_LONGEST_PATH: Final = 500
+"""Letters of a path in the log: whoever has no key yet must not fill the disk with it."""
 
 
 class Rules(Access, Protocol):
@@ -143,7 +145,7 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     exchange: Exchange | None = scope.get(EXCHANGE)
     facts = {
         "method": scope["method"],
-        "path": one_line(scope["path"]),
+        "path": one_line(_cut(scope["path"])),
         "status": status,
         "duration": round(seconds, 6),
         "principal": principal_of(scope),
@@ -330,6 +332,10 @@ class _GuardedRequest:
             given.append((b"retry-after", b"%d" % max(1, round(problem.retry_after))))
         await self._send({"type": START, "status": body.status, "headers": given + body.fields})
         await self._send({"type": BODY, "body": body.content})
+
+
+def _cut(path: str) -> str:
+    return path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…"
 
 
 def _is_reading(scope: Scope) -> bool:
