@@ -56,6 +56,8 @@ class Profile:
     """
 
     name: str
+    version: str = ""
+    """Which of several tools of one name it is."""
     controls: Controls = field(default_factory=Controls)
     own_schema: Mapping[str, Any] | None = None
     is_boxed: bool = False
@@ -174,6 +176,7 @@ class Listing:
         returns: Any = None,
         controls: Controls | None = None,
         hints: Mapping[str, Any] | None = None,
+        version: str | None = None,
     ) -> Profile:
         """What there is to know about a tool, from its schemas, its return annotation and its hints about itself."""
         given = controls_for(None if name in self.own_tools else self._controls, name) if controls is None else controls
@@ -200,7 +203,18 @@ class Listing:
         parameters = given.extend(inputs)["properties"]
         may_repeat = any((hints or {}).get(one) is True for one in _HARMLESS)
         made = Profile(
-            name, given, outputs, is_boxed, is_content, is_reply, parameters, inputs, size, is_by_client, may_repeat
+            name,
+            version or "",
+            given,
+            outputs,
+            is_boxed,
+            is_content,
+            is_reply,
+            parameters,
+            inputs,
+            size,
+            is_by_client,
+            may_repeat,
         )
         if not self.spoken or self.form is None:
             return made

@@ -318,6 +318,7 @@ class Service:
         return Call(
             contract,
             operation=profile.name,
+            resource=profile.version,
             principal=caller.principal,
             may_repeat=profile.may_repeat,
             client_tag=caller.client_tag,

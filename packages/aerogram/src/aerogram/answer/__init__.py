@@ -131,8 +131,8 @@ class Call:
 
     A control that is None was not asked for. `mold` is what the data must satisfy by its schema, `payload` how the
     data is sent when it is sent alone, `suits` whether structured content is what its tool lists, `writer` what is
-    sent in place of the data. `resource` tells operations of one name apart, such as routes, and `apart` the calls
-    of callers whom nobody knows: a digest of what they show, or None where they share no answers. With `pages`,
+    sent in place of the data. `resource` tells operations of one name apart, as paths and versions do, and `apart` the
+    calls of callers whom nobody knows: a digest of what they show, or None where they share no answers. With `pages`,
     whoever asks could ask for a page: what does not fit gets a cursor, and a whole answer says that it is one. With
     `is_done`, the call has changed something: no control turns its success into a failure. With `may_repeat`, it is
     known that making it twice does no harm, however it has ended. Without `opens_envelopes`, what a handler says in a
@@ -178,6 +178,11 @@ class Call:
     observation: Observation | None = None
     """Where it is reported what was answered, if anybody observes."""
     started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def subject(self) -> str:
+        """What is asked, whichever arguments it is asked with."""
+        return f"{self.operation}\n{self.resource}" if self.resource else self.operation
 
     @property
     def is_plain(self) -> bool:
@@ -423,7 +428,7 @@ async def _run_cached(cache: Cache, call: Call, handler: Handler, finished: type
         page = produced[0]
         return pack(page._replace(reply=draft.reply)) if isinstance(page, ResumablePage) else draft.reply
 
-    key = cache.key(call.operation + call.resource, call.arguments, call.principal, apart=call.apart)
+    key = cache.key(call.subject, call.arguments, call.principal, apart=call.apart)
     kept = await cache.fetch(key, produce, request_id=call.request_id)
     if kept is not UNKEPT:
         return unpack(kept)
@@ -636,7 +641,7 @@ def _place_of(rows: Rows) -> str:
 
 def _pager(call: Call) -> Pager:
     mode: Mode = "full" if call.response_mode is None else allowed_mode(call.response_mode)
-    contract, tool = call.contract, call.operation + call.resource
+    contract, tool = call.contract, call.subject
     documented = contract.speaker.documents_cursors
     return Pager(contract.cursors, tool, call.arguments, mode, call.principal, documented=documented)
 

@@ -321,6 +321,7 @@ class _Replies(Transform):
             returns=tool.return_type,
             controls=_controls(tool, service),
             hints=hints_of(tool),
+            version=tool.version,
         )
         listed = service.listing.output_schema(profile, is_legacy)
         changes: dict[str, Any] = {

@@ -67,8 +67,12 @@ class Controls:
     names: tuple[str, ...] = ()
 
     def without(self, taken: Iterable[str]) -> Controls:
-        """The controls but for some; a tool's own parameter of the same name stays the tool's."""
+        """The controls but for some; a tool's own parameter of the same name stays the tool's.
+
+        A cursor of a tool's own is one that it makes itself: its pages are its own as well.
+        """
         gone = frozenset(taken)
+        gone |= {"page_size"} if "cursor" in gone else frozenset()
         return Controls(tuple(name for name in self.names if name not in gone))
 
     def extend(self, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,9 +108,13 @@ def check_choice(choice: Choice) -> Choice:
 
 
 def controls_for(choice: Choice, tool: str) -> Controls:
-    """The controls that a checked setting gives to a tool: all of them to all, to some tools, or some to each."""
+    """The controls that a checked setting gives to a tool: all of them to all, to some tools, or some to each.
+
+    Who may ask for a page may ask for the next one.
+    """
     if isinstance(choice, Mapping):
-        return Controls(tuple(choice.get(tool, ())))
+        names = dict.fromkeys(choice.get(tool, ()))
+        return Controls(tuple(names | {"cursor": None} if "page_size" in names else names))
     is_chosen = choice if isinstance(choice, bool) or choice is None else tool in tuple(choice)
     return Controls(tuple(CONTROLS)) if is_chosen else Controls()
 
