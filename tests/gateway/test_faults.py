@@ -380,6 +380,22 @@ async def test_two_gateways_share_an_archive():
         assert back.content[0].text == "300"
 
 
+async def test_gateways_that_run_the_same_words_elsewhere_or_for_somebody_else_share_nothing(tmp_path):
+    """One command may be another server in another folder, and another account with another value of a variable."""
+    words = ["--budget", "2000", "--env", "ACCOUNT", "--", *behind()]
+    mine = gateway(*words, ACCOUNT="mine")
+    elsewhere = mine.model_copy(update={"cwd": tmp_path})
+    others, redacted = gateway(*words, ACCOUNT="yours"), gateway("--redact", *words, ACCOUNT="mine")
+    async with connect(mine, "legacy") as client:
+        fidelity = (await client.call_tool("rows", {})).meta["dev.aerogram/fidelity"]
+    asked = {"hash": fidelity["archive_hashes"]["data"]}
+    for server in (elsewhere, others, redacted):
+        async with connect(server, "legacy") as client:
+            assert problem_of(await client.call_tool("retrieve", asked))["code"] == "NOT_FOUND"
+    async with connect(mine, "legacy") as client:
+        assert not (await client.call_tool("retrieve", asked)).is_error
+
+
 HINTED = SMALL.replace('{"type": "object"}', '{"type": "object"}, "annotations": {"readOnlyHint": True}').replace(
     "OTHERWISE", "continue"
 )

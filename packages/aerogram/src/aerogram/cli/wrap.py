@@ -193,7 +193,7 @@ def _tools(settings: Iterable[Settings]) -> list[Tools]:
     logging.getLogger("aerogram.reply").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     wrapped = list(settings)
-    owner = f"gateway {[one.command or one.url for one in wrapped]}"
+    owner = f"gateway {[one.identity() for one in wrapped]}"
     return [one.make_tools(owner) for one in wrapped]
 
 

@@ -62,6 +62,14 @@ def expand(text: str) -> str:
     return _VARIABLE.sub(value, text)
 
 
+def _folder() -> str:
+    """Where this process is, and the servers that it starts; the folder may be gone."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
+
+
 def _header_value(name: str, text: str) -> str:
     """The value of a header, as it is sent: without the end of a line that files of secrets end with."""
     value = expand(text).strip()
@@ -149,6 +157,13 @@ class Settings(BaseModel):
             return Address(self.url, headers, self.transport, self.login)
         environment = {name: os.environ[name] for name in self.env if name in os.environ}
         return Command(tuple(self.command or ()), environment)
+
+    def identity(self) -> tuple[Any, ...]:
+        """What tells this server from others, its user's account among it: two that are alike here answer alike."""
+        named = (name for value in self.headers.values() for name in _VARIABLE.findall(value))
+        variables = sorted((name, os.environ.get(name)) for name in {*self.env, *named})
+        place = (self.url, sorted(self.headers.items())) if self.command is None else (self.command, _folder())
+        return (*place, variables, self.redact)
 
     def make_tools(self, owner: str) -> Tools:
         """The server's tools under its contract; what they leave out is kept for this owner."""
