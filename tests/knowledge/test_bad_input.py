@@ -333,6 +333,27 @@ def test_odd_names_of_folders_are_filtered_by_as_any_other(write, index):
     assert [found(" sp /y.md"), found("sp ")] == [[" sp /y.md"], []]
 
 
+def test_what_is_no_file_to_read_is_in_the_status_until_it_is_mended(write, tmp_path):
+    folder = write({"ok.md": GUIDE, "part/ok.md": HARVEST})
+    (folder / "out.md").symlink_to("/etc/hostname")
+    bad = folder / "part" / os.fsdecode(b"bad\xff name.md")
+    bad.write_text(GUIDE)
+
+    def status():
+        return json.loads(_run_verb("index", "status", "--json", "--index", tmp_path / "ix"))["problems"]
+
+    told = {"out.md": "it is a link that leads out of the folder", "part/'bad\\udcff name.md'": "its name is not text"}
+    for paths in ([folder], [folder], [folder / "ok.md"]):
+        _run_verb("ingest", *paths, "--index", tmp_path / "ix")
+        assert status() == told
+    (folder / "out.md").unlink()
+    bad.unlink()
+    _run_verb("ingest", folder / "part", "--index", tmp_path / "ix")
+    assert status() == {"out.md": told["out.md"]}
+    _run_verb("ingest", folder, "--index", tmp_path / "ix")
+    assert status() == {}
+
+
 def test_a_path_that_is_too_long_for_an_index_is_told_and_stops_nothing(write, index):
     deep = "/".join(_random_name(60, step) for step in range(6))
     done = index.ingest(write({f"{deep}/x.md": GUIDE, "good.md": HARVEST}))

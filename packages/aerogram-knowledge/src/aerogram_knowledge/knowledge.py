@@ -167,10 +167,21 @@ class Knowledge:
         ingester = Ingester(self.store, self._choose_readers(workers, cluster), without=own, patience=patience)
         total = IngestResult(removed=self._remove_strays())
         for root, label in self._take_in(paths) if paths else self._roots_here():
-            _add(total, ingester.run(root, label, progress, roots=self.roots()))
+            done = ingester.run(root, label, progress, roots=self.roots())
+            self._remember_unread(root, label, done.unlisted)
+            _add(total, done)
         if total.has_changed or (SETTLED not in self.store.meta() and self.store.files()):
             self.settle()
         return total
+
+    def _remember_unread(self, root: Path, label: str, found: Mapping[str, str]) -> None:
+        file = None if root.is_dir() else Roots.name_file(label, root.name)
+
+        def remember(meta: Mapping[str, str]) -> Mapping[str, str]:
+            return Roots.read(meta).with_unread(found, label, file).as_json()
+
+        if remember(now := self.store.meta()) != Roots.read(now).as_json():
+            self.store.change_meta(remember)
 
     def settle(self) -> None:
         """Find what follows from the documents; whoever finds a change that this did not come after does it again."""
@@ -504,6 +515,7 @@ def _add(total: IngestResult, one: IngestResult) -> None:
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.problems |= one.problems
     total.notes |= one.notes
+    total.unlisted |= one.unlisted
     total.passed += one.passed
 
 

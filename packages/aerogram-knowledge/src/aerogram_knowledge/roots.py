@@ -2,6 +2,7 @@
 
     label    what the names of a root's files begin with: nothing for the first one, its own name for others
     named    the files of a root that were named one by one; no other one of that folder is read
+    unread   what below the roots cannot be listed as a file to read, and why
 
 No two files have the same name: a root gets another label where its own name is taken, and a folder that comes to be
 called as another root is waits until that one has another label.
@@ -25,6 +26,9 @@ TAKEN: Final = "another folder of the index is called so"
 RENAME: Final = "Take that one out with `aerogram index forget PATH` and ingest it again: it gets another name"
 _ROOTS: Final = "roots"
 _NAMED: Final = "named"
+_UNREAD: Final = "unread"
+MOST_UNREAD: Final = 1_000
+"""So many of what cannot be read are remembered; a folder may be full of links that lead out of it."""
 
 
 def absolute(path: str | os.PathLike[str]) -> Path:
@@ -38,8 +42,14 @@ def absolute(path: str | os.PathLike[str]) -> Path:
 class Roots(dict[str, Path]):
     """Folders by label."""
 
-    def __init__(self, roots: Mapping[str, Path], named: Mapping[str, Iterable[str]] | None = None) -> None:
+    def __init__(
+        self,
+        roots: Mapping[str, Path],
+        named: Mapping[str, Iterable[str]] | None = None,
+        unread: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(roots)
+        self.unread = dict(unread or {})
         self.named = {label: set(files) for label, files in (named or {}).items() if label in roots}
 
     @classmethod
@@ -51,7 +61,7 @@ class Roots(dict[str, Path]):
     def read(cls, meta: Mapping[str, str]) -> Self:
         """The roots in what a store remembers of itself."""
         said = {label: Path(path) for label, path in loads(meta.get(_ROOTS, "{}")).items()}
-        return cls(said, loads(meta.get(_NAMED, "{}")))
+        return cls(said, loads(meta.get(_NAMED, "{}")), loads(meta.get(_UNREAD, "{}")))
 
     def keep(self, store: Store) -> None:
         """Have a store remember these roots."""
@@ -61,12 +71,23 @@ class Roots(dict[str, Path]):
         """What a store remembers of them."""
         said = {label: str(path) for label, path in self.items()}
         named = {label: sorted(files) for label, files in self.named.items()}
-        return {_ROOTS: dumps(said).decode(), _NAMED: dumps(named).decode()}
+        kept = {_ROOTS: said, _NAMED: named, _UNREAD: self.unread}
+        return {name: dumps(value).decode() for name, value in kept.items()}
 
     def without(self, labels: Collection[str], files: Collection[str] = ()) -> Roots:
         """The other roots, and without some of the files that were named."""
         named = {label: found.difference(files) for label, found in self.named.items()}
-        return Roots({label: root for label, root in self.items() if label not in labels}, named)
+        unread = {file: why for file, why in self.unread.items() if not any(self.is_below(file, one) for one in labels)}
+        return Roots({label: root for label, root in self.items() if label not in labels}, named, unread)
+
+    def with_unread(self, found: Mapping[str, str], label: str, file: str | None) -> Roots:
+        """The roots with what could not be read of one, or of one `file` of it, when it was last looked at."""
+        kept = {
+            name: why
+            for name, why in self.unread.items()
+            if (name != file if file is not None else not self.is_below(name, label))
+        }
+        return Roots(self, self.named, dict(sorted((kept | dict(found)).items())[:MOST_UNREAD]))
 
     def add(self, folder: Path, file: str | None, known: Collection[str]) -> str:
         """Take in a folder, or one `file` of it; gives the label. `known` are the names that files have already.
@@ -113,6 +134,12 @@ class Roots(dict[str, Path]):
     def name_file(label: str, relative: str) -> str:
         """What a file of a root is called, or a folder, by its place below the root."""
         return f"{label}/{relative}" if label else relative
+
+    def is_below(self, file: str, label: str) -> bool:
+        """Whether a file is of the root with this label, or of the part of one, and not of another root."""
+        if label:
+            return file.startswith(f"{label}/")
+        return not any(other and file.startswith(f"{other}/") for other in self)
 
     def is_taken(self, label: str, relative: str) -> bool:
         """Whether the names of what stands at a place below a root are those of another root's files."""

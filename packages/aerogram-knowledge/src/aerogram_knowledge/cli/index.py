@@ -281,7 +281,7 @@ def status(
             "languages": dict(knowledge.store.values("language")),
             "categories": dict(knowledge.store.values("category")),
             "vendors": len(knowledge.directory().vendors()),
-            "problems": {one.path: one.problem for one in files if one.problem},
+            "problems": knowledge.roots().unread | {one.path: one.problem for one in files if one.problem},
             "notes": {one.path: one.note for one in files if one.note},
         }
     if as_json:
@@ -403,6 +403,7 @@ def _why_empty(index: Path, store: str | None, embedder: str | None, reply: Repl
     with _open(index, store, embedder) as knowledge:
         roots = [root for root in knowledge.roots().values() if root.exists()]
         unreadable = sum(one.problem is not None for one in knowledge.store.files().values())
+        unreadable += len(knowledge.roots().unread)
     return table.emptiness(roots, unreadable, sum((list_files(one).passed for one in roots), start=Counter()))
 
 

@@ -95,7 +95,7 @@ def _walk(root: Path, listing: FolderListing, label: str, without: Path | None, 
 
 def _as_text(name: str) -> str:
     """A name as it can be told; Unix takes names that are no text."""
-    return name if name.isprintable() else ascii(name)
+    return "/".join(part if part.isprintable() else ascii(part) for part in name.split("/"))
 
 
 def _list(path: Path, name: str, root: Path, listing: FolderListing) -> None:

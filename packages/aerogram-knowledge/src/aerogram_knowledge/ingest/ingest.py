@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -47,7 +47,8 @@ NAMED_ALONE: Final = 3
 class IngestResult:
     """What a run did; `problems` says for each file why it could not be read, `notes` what of it could not.
 
-    `passed` counts the files of kinds that are not read, by the endings of their names.
+    `passed` counts the files of kinds that are not read, by the endings of their names; `unlisted` are the problems of
+    what cannot be told from others by its content, such as a link that leads out of the folder.
     """
 
     added: int = 0
@@ -57,6 +58,7 @@ class IngestResult:
     chunks: int = 0
     problems: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    unlisted: dict[str, str] = field(default_factory=dict)
     passed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
@@ -116,7 +118,9 @@ class Ingester:
         known = self.store.files()
         pending = [file for file in listing.files.values() if _has_changed(file, known.get(file.path))]
         same = _unchanged_files(listing, known, pending)
-        done = IngestResult(unchanged=sum(one.problem is None for one in same), passed=listing.passed)
+        done = IngestResult(
+            unchanged=sum(one.problem is None for one in same), passed=listing.passed, unlisted=listing.problems
+        )
         done.problems = listing.problems | {one.path: one.problem for one in same if one.problem}
         done.notes = {one.path: one.note for one in same if one.note}
         finished, done_bytes, bytes_ = 0, 0, sum(file.size for file in pending) or 1
@@ -132,7 +136,7 @@ class Ingester:
             if progress is not None:
                 progress(finished, len(pending), done_bytes / bytes_)
         if root.is_dir():
-            self._forget(listing, [path for path in known if _is_below(path, label, roots)], done)
+            self._forget(listing, [path for path in known if roots.is_below(path, label)], done)
         done.seconds = time.perf_counter() - started
         return done
 
@@ -192,13 +196,6 @@ def _refused(store: Store, batch: FileBatch, patience: float) -> Iterator[tuple[
 
 def _place(root: Path, label: str, file: File) -> Path:
     return root if root.is_file() else root / file.path.removeprefix(f"{label}/" if label else "")
-
-
-def _is_below(path: str, label: str, roots: Collection[str]) -> bool:
-    """Whether a path is of the root with this label, or of the part of one, and not of another root."""
-    if label:
-        return path.startswith(f"{label}/")
-    return not any(other and path.startswith(f"{other}/") for other in roots)
 
 
 def _has_changed(file: File, before: FileState | None) -> bool:
