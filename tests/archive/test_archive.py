@@ -437,6 +437,36 @@ async def test_sweeping_frees_expired_entries_and_stray_drafts(tmp_path: Path) -
     assert "expired" in (await refusal(archive, stored.hash, None)).message
 
 
+async def test_what_callers_left_who_never_come_back_is_removed_by_the_writes_of_others(
+    tmp_path: Path, clock: Any
+) -> None:
+    """After a restart as well, and in the folders of programs that are run no more."""
+
+    def entries() -> list[Path]:
+        return [file for file in tmp_path.rglob("*.json") if len(file.stem) > 64]
+
+    for folder, who in (("ours", "ada"), ("ours", "bob"), ("another", None)):
+        async with Archive.at(tmp_path / folder, clock=clock) as archive:
+            await archive.put(Content.of_json([folder, who]), principal=who)
+    ours = {"clock": clock, "beside": tmp_path}
+    async with Archive.at(tmp_path / "ours", **ours) as archive:
+        await archive.put(Content.of_json("a minute later"), principal="joe")
+    assert len(entries()) == 4
+    clock.ahead += 2 * 86_400
+    async with Archive.at(tmp_path / "ours", **ours) as archive:
+        (stored,) = await archive.put(Content.of_json("two days later"), principal="joe")
+    (left,) = entries()
+    assert left.stem.endswith(stored.hash.removeprefix("sha256:"))
+
+
+async def test_sweeping_keeps_what_is_put_again_meanwhile(tmp_path: Path, clock: Any) -> None:
+    archive = Archive.at(tmp_path, clock=clock)
+    (stored,) = await archive.put(Content.of_json(ROWS))
+    clock.ahead += 2 * 86_400
+    await asyncio.gather(archive.sweep(), *(archive.put(Content.of_json(ROWS)) for _ in range(5)))
+    assert (await archive.get(stored.hash)).value() == ROWS
+
+
 json_values = st.recursive(
     st.none()
     | st.booleans()

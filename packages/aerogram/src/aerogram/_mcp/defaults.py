@@ -82,7 +82,8 @@ def _default_contract(settings: Mapping[str, Any], owner: str) -> Contract:
 
 def _default_archive(owner: str) -> Archive | None:
     try:
-        return Archive.at(own_directory("archives", owner))
+        own = own_directory("archives", owner)
+        return Archive.at(own, beside=own.parent)
     except MissingExtra as error:
         log.warning("what does not fit into a budget will be lost: %s", error)
         return None

@@ -11,7 +11,7 @@ touches nobody else; equal content of one principal is stored once.
 
 Files are the default. py-key-value's file tree writes a temporary file, flushes it to the disk and renames it,
 so a process that is killed at any moment leaves the old entry or the new one, never half of one; at worst a
-stray `.tmp` file remains, which `sweep` removes. Its diskcache store was not chosen: it unpickles what it reads.
+stray `.tmp` file remains, which is swept. Its diskcache store was not chosen: it unpickles what it reads.
 The content is written before the inventory, so the inventory never names what is not there; an entry whose inventory
 row was lost with a kill can still be read. Who comes while others are written waits for the next turn, in which
 everything that waits is written at once, with one inventory for each principal.
@@ -28,17 +28,20 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from random import random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAlias, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
 from aerogram.archive.memory import MemoryStore
+from aerogram.archive.sweeping import LOCK, sweep_files
 from aerogram.content import LARGE, Content, Kind
 from aerogram.errors import (
     ContractError,
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
 __all__ = ["Archive", "ArchiveUsage", "EntryReceipt", "Inventory"]
 
 
+log = logging.getLogger("aerogram")
 T = TypeVar("T")
 
 HOUR: Final = 3600.0
@@ -68,7 +72,7 @@ REMEMBERED_BYTES: Final = 16 * MEGABYTE
 """How much of what was read last is held, so that the next page of it need not be read and checked again."""
 SHORTEST_PREFIX: Final = 12
 DIGEST_LENGTH: Final = 64
-STALE_DRAFT: Final = HOUR
+SWEEP_EVERY: Final = HOUR
 MOST_ATTEMPTS: Final = 100
 """So often an inventory is read again because somebody else was faster."""
 RETRY_AFTER: Final = 2.0
@@ -173,7 +177,8 @@ class _EntryCache:
 class Archive:
     """Puts content away for a principal and gives it back, whole and verified.
 
-    `realm` names what the entries of now belong to besides: those of another realm are out of reach.
+    `realm` names what the entries of now belong to besides: those of another realm are out of reach. `beside` is a
+    folder with the directories of others, which are swept with this one: nobody else may ever use them again.
     """
 
     def __init__(
@@ -187,6 +192,7 @@ class Archive:
         inventories: InventoryStore | None = None,
         clock: Callable[[], float] = time.time,
         realm: Callable[[], Awaitable[str]] | None = None,
+        beside: Path | None = None,
     ) -> None:
         self._store = store
         self.realm = realm
@@ -195,6 +201,8 @@ class Archive:
         self._quota = quota
         self._most_entries = most_entries
         self._directory = directory
+        self._beside = beside
+        self._sweep_at = -inf
         self._clock = clock
         self._memory = _EntryCache(REMEMBERED_BYTES)
         # a lock belongs to one event loop, an archive may outlive it
@@ -323,12 +331,29 @@ class Archive:
         return ArchiveUsage(len(sizes), sum(sizes), self._quota)
 
     async def sweep(self) -> None:
-        """Free the space of expired entries and of writes that were killed; call it now and then."""
+        """Free the space of expired entries and of writes that were killed; call it now and then.
+
+        Archives in files and in memory do so themselves while they are written to.
+        """
+        self._sweep_at = time.monotonic() + SWEEP_EVERY
         cull = getattr(self._store, "cull", None)
-        if cull is not None:
+        if self._directory is not None:
+            await self._ask(asyncio.to_thread(self._sweep_files, self._directory))
+        elif cull is not None:
             await self._ask(cull())
-        for draft in self._stale_drafts():
-            draft.unlink(missing_ok=True)
+
+    def _sweep_files(self, directory: Path) -> None:
+        sweep_files(directory, self._clock(), self._lifetime)
+        for other in () if self._beside is None else self._beside.iterdir():
+            with contextlib.suppress(OSError):  # its owner may keep it to himself
+                sweep_files(other, self._clock(), self._lifetime)
+
+    async def _sweep_when_due(self) -> None:
+        if self._directory is not None and time.monotonic() >= self._sweep_at:
+            try:
+                await self.sweep()
+            except ReplyError as error:  # it is tried again
+                log.warning("the archive cannot be swept: %s", error)
 
     async def close(self) -> None:
         """Finish the writes whose callers have gone away, and let go of the store's connections."""
@@ -344,12 +369,6 @@ class Archive:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def _stale_drafts(self) -> Iterator[Path]:
-        for draft in self._directory.rglob("*.tmp") if self._directory else ():
-            with contextlib.suppress(FileNotFoundError):
-                if time.time() - draft.stat().st_mtime > STALE_DRAFT:
-                    yield draft
 
     def _refuse_oversized(self, contents: tuple[Content, ...]) -> None:
         size = sum(len(content.body) for content in contents)
@@ -372,6 +391,7 @@ class Archive:
             self._waiting.pop(asyncio.get_running_loop(), None)
             for put in (*group, *waiting):
                 put.receipts.cancel()  # only where the loop ends before they are stored
+        await self._sweep_when_due()
 
     async def _outcomes(self, group: Sequence[_Put]) -> list[float | Exception]:
         """Until when each is stored, or why it is not."""
@@ -519,7 +539,7 @@ def _locked(directory: Path) -> Iterator[None]:
     """Hold the lock of a directory."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(directory / ".lock", within=LOCK_WITHIN))
+            stack.enter_context(file_lock(directory / LOCK, within=LOCK_WITHIN))
         except OSError as error:
             message = "The archive's directory cannot be used at the moment"
             raise Unavailable(message, retry_after=RETRY_AFTER) from error
