@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -152,3 +153,31 @@ def test_a_file_of_json_gives_no_part_that_could_not_be_made_clean(serve, tmp_pa
     for path in ("/static/kept.json", "/file"):
         answer = client.get(path, headers={"Range": ranges})
         assert (answer.status_code, answer.json()) == (200, {"password": "[redacted:by_name]", "b": 1})
+
+
+LINES = b'{"i":0}\n{"i":1}\n'
+
+
+async def lines(_: Request):
+    async def pieces():
+        for line in LINES.splitlines(keepends=True):
+            yield line
+
+    return StreamingResponse(pieces(), media_type="application/json")
+
+
+@pytest.mark.parametrize("framework", [starlette, fastapi])
+@pytest.mark.parametrize("around", [(Tight,), (Tight, Passing), (Passing, Tight)])
+@pytest.mark.parametrize("query", ["", "?envelope=v2"])
+def test_a_stream_that_is_packed_on_its_way_passes_as_one_that_is_not(serve, framework, around, query):
+    if framework is fastapi:
+        app = FastAPI(middleware=[Middleware(one) for one in around])
+        app.get("/lines")(lines)
+    else:
+        app = Starlette(routes=[Route("/lines", lines)], middleware=[Middleware(one) for one in around])
+    framework.install(app, contract(Redaction()))
+    client = serve(app)
+    for encoding in ("identity", "gzip"):
+        answer = client.get(f"/lines{query}", headers={"Accept-Encoding": encoding})
+        assert (answer.status_code, answer.content) == (200, LINES)
+        assert answer.headers.get("content-encoding", "identity") == encoding

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from aerogram._http.application import Installation, add_limit_middleware, find_holder, put_inside, replace_app
-from aerogram._http.cleaning import SanitizingMiddleware
+from aerogram._http.cleaning import SanitizingMiddleware, StreamMarkMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
 from aerogram._http.intake import add_intake, read_json_strictly
 from aerogram._http.negotiation import Schedule, Versions
@@ -48,6 +48,7 @@ try:
     from starlette.concurrency import run_in_threadpool
     from starlette.endpoints import HTTPEndpoint
     from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, compile_path, request_response
@@ -168,13 +169,24 @@ def surround(
             for part in (app, *_applications_in(app.routes)):
                 part.exception_handlers.setdefault(ReplyError, _answer_declared)
                 prepare(part)
-        inside = build()
-        if service.clean is not None:
-            inside = SanitizingMiddleware(inside, service.clean, contract.forms.max_bytes)
+        if service.clean is None:
+            inside = build()
+        else:
+            inside = SanitizingMiddleware(_build_with_mark(app, build), service.clean, contract.forms.max_bytes)
         return Layer(inside, versions, directory, service, usage=installed.usage, gone=(ClientDisconnect,))
 
     app.build_middleware_stack = build_inside_the_layer  # type: ignore[method-assign]
     return installed
+
+
+def _build_with_mark(app: Starlette, build: Callable[[], App]) -> App:
+    """The application with all of its middleware, and a mark for streams inside of that."""
+    own = app.user_middleware
+    app.user_middleware = [*own, Middleware(StreamMarkMiddleware)]
+    try:
+        return build()
+    finally:
+        app.user_middleware = own
 
 
 def _applications_in(routes: Iterable[BaseRoute]) -> Iterator[Starlette]:

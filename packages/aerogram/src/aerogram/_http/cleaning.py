@@ -11,6 +11,9 @@ migrated, responses that a handler made itself, failures in the framework's own 
                                     or only to more than a value may have
     anything else                   passes unread: streams, other formats, unknown encodings
 
+A stream that was compressed on its way looks like an answer that was. So a mark is put innermost, where nothing has
+compressed it yet.
+
 What is asked for in ranges is sent as a whole: a part of a file cannot be read as JSON, and may hold what is taken out
 of the whole.
 """
@@ -28,7 +31,7 @@ from aerogram.content.jsontext import dumps_loosely, loads_loosely
 from aerogram.errors import ContractError
 from aerogram.reply import Reply
 
-__all__ = ["SanitizingMiddleware"]
+__all__ = ["SanitizingMiddleware", "StreamMarkMiddleware"]
 
 Clean: TypeAlias = Callable[[Reply[Any]], Reply[Any]]
 _FAILURES: Final = 400
@@ -52,6 +55,29 @@ class SanitizingMiddleware:
             scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in _OF_RANGES]
             send = _SanitizingSend(scope, send, self._clean, self._longest)
         await self._app(scope, receive, send)
+
+
+class StreamMarkMiddleware:
+    """An application whose exchanges know that an answer has begun of which nobody knows the end."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer, and look at how it begins."""
+        exchange: Exchange | None = scope.get(EXCHANGE)
+
+        async def mark(message: Message) -> None:
+            if message["type"] == START and exchange is not None:
+                exchange.is_stream = not _has_end(list(message.get("headers") or ()))
+            await send(message)
+
+        await self.app(scope, receive, send if exchange is None else mark)
+
+
+def _has_end(given: fields.Fields) -> bool:
+    """Whether an answer has all of itself at hand when it begins, or something on its way had it."""
+    return bool(fields.find(given, b"content-length") or fields.find(given, b"content-encoding"))
 
 
 class _SanitizingSend:
@@ -82,8 +108,9 @@ class _SanitizingSend:
         if exchange is None or exchange.ours is not None or (exchange.terms is not None and exchange.terms.is_manual):
             return False
         given = start["headers"] = list(start.get("headers") or ())
-        has_end = fields.find(given, b"content-length") or fields.find(given, b"content-encoding")
-        return bool(has_end) and fields.announce_json(given)
+        if exchange.is_stream and not fields.find(given, b"content-length"):
+            return False
+        return _has_end(given) and fields.announce_json(given)
 
     async def _send_unchanged(self, message: Message) -> None:
         """Something comes that is no body: a file that the server sends by itself."""

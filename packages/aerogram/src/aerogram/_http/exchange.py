@@ -458,6 +458,8 @@ class Exchange(HttpRequest):
     """The envelope of an answer that stays as its handler has made it."""
     is_left = False
     """Whether the handler's answer stays as it is, and was all there before anything around it made a stream of it."""
+    is_stream = False
+    """Whether its answer has begun without its end being known, where anybody has looked."""
     is_answered = False
     """Whether the handler is done, and its answer on the way."""
     outer: Exchange | None = None
