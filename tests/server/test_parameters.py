@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import httpx
 import pytest
 
@@ -147,6 +149,14 @@ def test_what_is_given_twice_and_differently_is_refused(http, addresses, kind, n
     assert (problem.code, problem.message) == ("VALIDATION_ERROR", f"{name} is given twice and differently")
     if envelope == "v2":
         assert (problem.remediation, problem.details["field"]) == (f"Send {name} once", name)
+
+
+@pytest.mark.parametrize("spelt", ["1_0", " 10", "10 ", "+10", "010", "10.0", "1e1", "-0", "\u0661\u0660", "\uff11"])
+def test_a_number_that_is_not_written_in_digits_is_refused(http, spelt):
+    assert http.get("/v1/chunks/10").json()["chunk_id"] == 10
+    assert http.get(f"/v1/chunks/{quote(spelt)}").status_code == 422
+    for name in ("page_size", "max_tokens"):
+        assert http.get("/v1/search", params={"q": "token", name: spelt}).status_code == 422
 
 
 def test_what_is_given_twice_and_alike_or_takes_several_values_is_not_refused(http):

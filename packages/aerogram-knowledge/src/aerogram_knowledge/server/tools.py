@@ -23,6 +23,7 @@ from aerogram.fastmcp import install
 from aerogram.reply import Fidelity, Reply
 from aerogram.shape.modes import Mode
 from aerogram_knowledge.server.library import Library
+from aerogram_knowledge.server.numbers import Whole
 
 __all__ = ["LibraryTools", "build_tools"]
 
@@ -136,7 +137,7 @@ class LibraryTools:
 
     async def get_chunks(
         self,
-        chunk_ids: Annotated[list[int], Field(min_length=1, max_length=50)],
+        chunk_ids: Annotated[list[Whole], Field(min_length=1, max_length=50)],
         response_mode: Detail = "full",
         fields: Fields = None,
     ) -> Reply[Any]:
