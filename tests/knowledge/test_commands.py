@@ -69,6 +69,12 @@ def test_a_budget_holds_and_the_cursor_goes_on_inside_the_page(place):
     ]
 
 
+def test_a_budget_that_is_no_number_is_refused_in_one_line(place):
+    done = run(place, "search", "token", "--budget", "\u00b2")
+    assert (done.returncode, done.stderr.count("\n"), "is not a budget" in done.stderr) == (1, 1, True), done.stderr
+    assert run(place, "search", "token", "--budget", "900").returncode == 0
+
+
 @pytest.mark.parametrize("budget", ["1600 bytes", "2600 bytes", "3400 bytes"])
 @pytest.mark.parametrize("mode", ["full", "preview"])
 def test_a_search_within_a_budget_says_what_was_left_out(place, budget, mode):

@@ -390,8 +390,7 @@ def _answer(
             paged = ask(knowledge)
     except ReplyError as error:
         paged = ResumablePage(Reply.failed(problem_of(error)))
-    size = int(budget) if budget is not None and budget.isdigit() else budget
-    return finish(paged._replace(reply=in_options(paged.reply)), call, dialect, size)
+    return finish(paged._replace(reply=in_options(paged.reply)), call, dialect, budget)
 
 
 def _why_empty(index: Path, store: str | None, embedder: str | None, reply: Reply[Any]) -> str | None:

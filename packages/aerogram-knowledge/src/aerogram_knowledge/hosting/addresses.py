@@ -78,6 +78,6 @@ def place(*schemes: str, folder: bool = True) -> Callable[[Any], Path | str]:
 def listener(value: Any) -> str:
     """An address to listen on, as HOST:PORT; a port alone is on this machine."""
     host, _, port = (f"127.0.0.1:{value}" if type(value) is int else str(value).strip()).rpartition(":")
-    if not port.isdigit() or int(port) > _HIGHEST_PORT or not (host or "127.0.0.1").strip("[]"):
+    if not (port.isascii() and port.isdigit()) or int(port) > _HIGHEST_PORT or not (host or "127.0.0.1").strip("[]"):
         raise ValueError("no address")
     return f"{host or '127.0.0.1'}:{port}"

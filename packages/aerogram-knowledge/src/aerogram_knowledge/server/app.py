@@ -51,7 +51,7 @@ def build_contract(library: Library, settings: Settings, keys: Keys, fleet: Shar
             kept.realm = library.realm
     return Contract(
         dialect=settings.dialect,
-        budget=int(settings.budget) if settings.budget.isdigit() else settings.budget,
+        budget=settings.budget,
         archive=fleet.archive,
         cursors=library.cursors,
         kinds=KINDS,
