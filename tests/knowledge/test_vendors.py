@@ -122,6 +122,41 @@ def test_a_name_that_is_none_is_refused(shared_vendors, name):
         shared_vendors.vendor(name)
 
 
+@pytest.mark.parametrize("aliases", [5, True, 1.5, "Zed", "", {"a": 1}, [["x"], None, True, 7, "Zed", {}], None])
+def test_aliases_that_are_no_names_stop_nothing(write, index, aliases):
+    """In front matter and in a table of JSON: whoever writes a document decides what stands there."""
+    record = {"name": "Delta Foods", "type": "COMPANY", "aliases": aliases}
+    front = f"---\nentities: [{json.dumps(record | {'name': 'Epsilon'})}]\n---\n# Note\n\nZed and 7 Delta Foods.\n"
+    done = index.ingest(write({"v.json": json.dumps([record]), "note.md": front}))
+    assert (done.added, done.problems) == (2, {})
+    assert index.vendor("Delta Foods").status == "ok"
+    assert index.search("qwertz", method="bm25").status == "empty"
+    if "Zed" in str(aliases):
+        assert {one["name"] for one in _candidates(index, "Zed")} == {"Delta Foods", "Epsilon"}
+
+
+def _candidates(index, name):
+    with pytest.raises(Conflict) as several:
+        index.vendor(name)
+    return several.value.details["candidates"]
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"])
+def test_the_first_and_the_last_moment_there_is_are_told_as_they_are(write, index, moment):
+    index.ingest(write({"v.json": json.dumps([{"name": "Delta Foods", "type": "COMPANY", "updated": moment}])}))
+    assert index.vendor("Delta Foods").data["last_updated"] == f"{moment[:19]}Z"
+
+
+@pytest.mark.parametrize("said", [5, "none", [1, 2], None])
+def test_what_a_file_says_of_chunks_is_not_taken_for_those_of_the_index(write, index, said):
+    record = {"name": "Delta Foods", "type": "COMPANY", "chunk_ids": said, "mentions": said}
+    index.ingest(write({"v.json": json.dumps([record])}))
+    reply = index.vendor("Delta Foods", response_mode="full")
+    assert reply.data["entities"][0]["mentions"] == 0
+    assert "chunk_ids" not in reply.data["entities"][0]
+    assert [action.tool for action in reply.actions] == ["semantic_search"]
+
+
 def test_tables_and_front_matter_say_who_is_who_too(write, index):
     index.ingest(
         write(

@@ -136,13 +136,11 @@ class VendorDirectory:
 
     def _with_mentions(self, entity: Record) -> dict[str, Any]:
         places = self.mentions.get(str(entity["id"]), ())
-        if not places:
-            return {**entity, "mentions": 0}
-        return {
-            **entity,
-            "mentions": self._count(str(entity["id"])),
-            "chunk_ids": [one for one, _ in places[:MOST_PLACES]],
-        }
+        said = {name: value for name, value in entity.items() if name != "chunk_ids"}  # a file knows of no chunks
+        said["mentions"] = self._count(str(entity["id"]))
+        if places:
+            said["chunk_ids"] = [one for one, _ in places[:MOST_PLACES]]
+        return said
 
     def _conflict(self, name: str, found: Sequence[str]) -> Conflict:
         names = sorted(str(self._entities[one]["name"]) for one in found)
@@ -250,8 +248,11 @@ def _merge(entities: Iterable[Record]) -> _Merged:
 
 
 def _names(entity: Record) -> list[str]:
-    others = entity.get("aliases") or []
-    return [str(entity["name"]), *(str(one) for one in ([others] if isinstance(others, str) else others) if one)]
+    """The name and the aliases, of which a file may say anything: those that are texts or numbers count."""
+    others = entity.get("aliases")
+    several = others if isinstance(others, (list, tuple)) else [others]
+    aliases = (str(one) for one in several if isinstance(one, (str, int)) and not isinstance(one, bool) and one != "")
+    return [str(entity["name"]), *aliases]
 
 
 def _name_hint(names: Sequence[str]) -> str:
@@ -272,7 +273,10 @@ def _moment(said: object) -> dt.datetime | None:
         found = dt.datetime.fromisoformat(str(said))
     except ValueError:
         return None
-    return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
+    try:
+        return found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
+    except OverflowError:  # one that is the first or the last there is somewhere, and not in UTC
+        return found.replace(tzinfo=dt.UTC)
 
 
 def _is_vendor(entity: Record) -> bool:
