@@ -106,6 +106,9 @@ class Answering(BaseHTTPRequestHandler):
     def status(self, status, kind="text/html"):
         self.answer(b"{}", int(status), kind, location="http://elsewhere.example/mcp")
 
+    def lead(self, place):
+        self.answer(b"{}", 307, location=place)
+
     def refuse_after(self, seconds):
         time.sleep(float(seconds))
         self.answer(b"{}", 403)
@@ -183,6 +186,13 @@ def test_a_status_that_answers_nothing_fails_its_call_in_shape(wire, status):
     assert problem["code"] and problem["remediation"]
     assert status != "418" or "418" in problem["message"]
     assert not status.startswith("3") or "http://elsewhere.example/mcp" in problem["message"]
+
+
+def test_the_address_that_a_server_leads_to_is_told_without_what_may_be_a_key(wire):
+    place = "https://me:Tr0ub4dor@elsewhere.example/mcp?api=Tr0ub4dor#Tr0ub4dor"
+    answer = wire.ask(1, "tools/call", name=f"lead {place}")
+    assert "https://elsewhere.example/mcp not followed" in problem_of(answer)["message"]
+    assert "Tr0ub4dor" not in json.dumps(answer)
 
 
 async def test_what_one_client_is_refused_is_told_to_no_other(url):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -330,3 +331,97 @@ def test_dotted_keys_are_changed_or_named_and_an_entry_that_is_none_is_left_alon
     odd = tmp_path / ".mcp.json"
     odd.write_text('{"mcpServers": {"one": {"command": "x", "args": "notalist"}}}')
     assert b"no server" in aerogram("wrap", "--config", str(odd), "--for", "claude-code", "--yes").stderr
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://mcp.example.com/mcp?api_key=Tr0ub4dor",
+        "https://me:Tr0ub4dor@mcp.example.com/mcp",
+        "https://mcp.example.com/s/Tr0ub4dorAndThree/mcp",
+        "https://${HOST}/mcp",
+    ],
+)
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_key_in_a_url_is_not_on_the_command_line(aerogram, tmp_path, url, is_changed):  # noqa: F811
+    file = tmp_path / "mcp.json"
+    text = json.dumps({"servers": {"far": {"type": "http", "url": url}}})
+    file.write_text(text)
+    done = aerogram("wrap", "--config", str(file), "--yes")
+    far = json.loads(file.read_text())["servers"]["far"]
+    assert far["args"][-1] == "${AEROGRAM_URL}" and far["env"] == {"AEROGRAM_URL": url}
+    assert b"Tr0ub4dor" not in done.stdout + done.stderr
+    if is_changed:
+        next(tmp_path.glob("mcp.json.aerogram-*")).unlink()
+    done = aerogram("unwrap", str(file), "--yes")
+    assert json.loads(file.read_text()) == json.loads(text) and b"Tr0ub4dor" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("address", ["https://mcp.example.com/mcp?key=${KEY}", "${ADDRESS}"])
+def test_a_url_is_made_of_the_variables_that_it_names(aerogram, address):  # noqa: F811
+    whole = {"KEY": "Tr0ub4dor", "ADDRESS": "http://127.0.0.1:9/mcp"}
+    done = aerogram("wrap", address, "--check", **whole)
+    assert done.returncode == 0 and b"Tr0ub4dor" not in done.stdout + done.stderr
+    unset = aerogram("wrap", address, "--check")
+    assert unset.returncode == 1 and b"of the URL is not set" in unset.stderr
+    assert b"The URL of the server is none" in aerogram("wrap", "${ADDRESS}", ADDRESS="ftp://x").stderr
+
+
+VARIABLES = """# who may look
+export PLAIN=one # and why
+EMPTY=
+QUOTED="two\\nlines # here"
+SINGLE='as it\\n is'
+SET=from the file
+no variable
+"""
+
+
+def test_a_file_with_variables_stays_one(aerogram, tmp_path, monkeypatch):  # noqa: F811
+    (tmp_path / ".env").write_text(VARIABLES)
+    file = tmp_path / "mcp.json"
+    entry = {"command": "some-server", "envFile": str(tmp_path / ".env")}
+    file.write_text(json.dumps({"servers": {"here": entry}}))
+    aerogram("wrap", "--config", str(file), "--yes")
+    here = json.loads(file.read_text())["servers"]["here"]
+    assert here["args"][-4:] == ["--env-file", entry["envFile"], "--", "some-server"]
+    assert here["envFile"] == entry["envFile"]
+
+    monkeypatch.setenv("SET", "by the client")
+    wire = Wire("legacy", "--env-file", entry["envFile"], server=[sys.executable, "-c", SAYS_VARIABLES])
+    found = wire.greet()["result"]["serverInfo"]
+    assert wire.end() == 0
+    assert {name: found.get(name) for name in ("PLAIN", "EMPTY", "QUOTED", "SINGLE", "SET")} == {
+        "PLAIN": "one",
+        "EMPTY": "",
+        "QUOTED": "two\nlines # here",
+        "SINGLE": r"as it\n is",
+        "SET": "by the client",
+    }
+    done = aerogram("wrap", "--env-file", str(tmp_path / "none"), "--check", "--", "true")
+    assert done.returncode == 1 and b"cannot be read: No such file or directory; Name a file" in done.stderr
+
+
+SAYS_VARIABLES = """
+import json, os
+info = {"name": "x", "version": "1", **os.environ}
+result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
+print(json.dumps({"jsonrpc": "2.0", "id": json.loads(input())["id"], "result": result}), flush=True)
+input()
+"""
+
+
+def test_a_server_that_only_its_client_can_reach_is_left_alone_and_named(aerogram, tmp_path):  # noqa: F811
+    """Other clients than the first one call the address of a server by other names."""
+    file = tmp_path / "settings.json"
+    entries = {
+        "own": {"url": "https://a.example.com/mcp", "headersHelper": "get-headers"},
+        "gemini": {"httpUrl": "https://b.example.com/mcp"},
+        "windsurf": {"serverUrl": "https://c.example.com/sse"},
+    }
+    file.write_text(json.dumps({"mcpServers": entries}))
+    done = aerogram("wrap", "--config", str(file), "--yes")
+    own, gemini, windsurf = servers(file).values()
+    assert own == entries["own"] and b"there is no way to do it: own" in done.stderr
+    assert gemini["args"][3:] == ["wrap", "https://b.example.com/mcp"] and gemini.keys() == {"command", "args"}
+    assert windsurf["args"][3:] == ["wrap", "--sse", "https://c.example.com/sse"]

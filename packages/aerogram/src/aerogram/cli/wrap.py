@@ -58,6 +58,9 @@ def wrap(
     env: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A variable that the server gets; may stand often.")
     ] = None,
+    env_file: Annotated[
+        str | None, typer.Option("--env-file", metavar="FILE", help="Variables that the server gets, NAME=VALUE.")
+    ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(metavar="'NAME: VALUE'", help="A header for a URL; ${NAME} is a variable. May stand often."),
@@ -88,6 +91,7 @@ def wrap(
     given: dict[str, Any] = {
         "budget": int(budget) if budget and budget.isdecimal() else budget or client,
         "env": env,
+        "env_file": env_file,
         "headers": _headers(header or []),
         "transport": "sse" if sse else None,
         "login": login or None,
@@ -111,9 +115,10 @@ def _check(chosen: Mapping[str, Settings]) -> None:
     """Say what would apply; fail where it would not work."""
     said = {one: found.describe() for one, found in chosen.items()}
     write_json(said.get("", said))
-    for url in [found.url for found in chosen.values() if found.login and found.url is not None]:
-        _log_in(url)
     missing = {one: found.missing() for one, found in chosen.items()}
+    for name, found in chosen.items():
+        if found.login and found.url is not None and missing[name] is None:
+            _log_in(found.address())
     for name, what in missing.items():
         if what is not None:
             note(f"{name}: {what}" if name else what)
@@ -226,7 +231,7 @@ def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
 
     if not words:
         raise ValidationFailed("There is no server to wrap", remediation="Name its URL, or its command after --")
-    is_url = words[0].startswith(("http://", "https://"))
+    is_url = words[0].startswith(("http://", "https://", "${"))
     if is_url and words[1:]:
         raise ValidationFailed("A URL stands alone", remediation="Write options with two dashes")
     said = {name: value for name, value in given.items() if value is not None}
@@ -299,3 +304,5 @@ def _agree(change: Change, *, is_agreed: bool) -> None:
     note(f"{', '.join(change.names)}: {'wrapped' if change.is_wrap else 'as before'}{kept}")
     if change.carried:
         note(f"what was changed since is kept: {', '.join(change.carried)}")
+    if change.left:
+        note(f"not wrapped, for there is no way to do it: {', '.join(change.left)}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import Context, ContextVar
@@ -32,6 +33,7 @@ from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, U
 from aerogram.gateway.login import PATIENCE, failed_login, logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, UNREAD, Loss, Mender
 from aerogram.problems import BrokenOff
+from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["CALLS", "STREAM", "Address", "refusal_of"]
 
@@ -53,6 +55,8 @@ UNREACHED: Final = Loss(
     "The server behind cannot be reached", "Call again in a while; nothing was sent", retry="yes", is_cut_off=True
 )
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_HIDDEN: Final = re.compile(r"(?<=//)[^/\s@]*@|[?#]\S*")
+"""What of an address is nobody's business."""
 _EVENT_TOO_LARGE: Final = "SSE stream failed: Server-sent event exceeded"
 _EXPLAINED: Final = (
     (mcp_types.PARSE_ERROR, "Failed to parse", UNREAD),
@@ -146,7 +150,8 @@ class _Inbox:
         if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith(_EVENT_TOO_LARGE):
             error.data = _too_large(self.largest)
         elif error.code == mcp_types.INVALID_REQUEST and error.message.startswith("Redirect to "):
-            error.data = Loss(error.message, "Check the address of the wrapped server", retry="no")
+            place = sanitize_text(_HIDDEN.sub("", error.message), Redaction())
+            error.data = Loss(place, "Check the address of the wrapped server", retry="no")
         else:
             found = (why for code, words, why in _EXPLAINED if error.code == code and error.message.startswith(words))
             error.data = next(found, None)

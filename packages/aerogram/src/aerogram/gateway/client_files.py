@@ -35,7 +35,15 @@ _BY_NAME: Final = "env_http_headers"
 _BEARER: Final = "bearer_token_env_var"
 _PASSED: Final = "env_vars"
 """How Codex names variables: those of headers, the one with a token, those that a server gets."""
-_REMOTE: Final = frozenset(("type", "url", *_HEADERS, _BY_NAME, _BEARER))
+_FILE: Final = "envFile"
+"""How VS Code and Cursor name a file with variables."""
+_URLS: Final = ("url", "httpUrl", "serverUrl")
+_REMOTE: Final = frozenset(("type", *_URLS, *_HEADERS, _BY_NAME, _BEARER))
+_OWN_LOGINS: Final = frozenset(("auth", "headersHelper", "oauth"))
+"""Ways to show who asks that only the client knows how to take."""
+_URL_VARIABLE: Final = "AEROGRAM_URL"
+_NO_PLAIN_URL: Final = re.compile(r"[?#@$]|(?=[^/.:]*\d)[^/.:]{12,}|[^/.:]{32,}")
+"""What stands in a URL that may hold a key: a query, a name, a variable, a part that is no word."""
 _GIVEN: Final = re.compile(r"(?P<name>[^:]+): (?P<bearer>Bearer )?\$\{(?P<variable>\w+)\}")
 
 
@@ -51,6 +59,8 @@ class Change(NamedTuple):
     names: tuple[str, ...]
     carried: tuple[str, ...] = ()
     """What others have changed in our entries, and is kept."""
+    left: tuple[str, ...] = ()
+    """The servers that cannot be wrapped."""
     secrets: tuple[str, ...] = ()
 
     def diff(self) -> str:
@@ -91,7 +101,9 @@ def plan_wrap(path: Path, options: list[str]) -> Change:
         raise NotFound(f"{path} has no server that could be wrapped")
     after = document.replace(wrapped)
     secrets = _secrets((document.servers[name] for name in wrapped), wrapped.values())
-    return Change(path, before, after, _backup(path, after), is_wrap=True, names=tuple(wrapped), secrets=secrets)
+    left = tuple(name for name in document.servers if name not in wrapped)
+    names = tuple(wrapped)
+    return Change(path, before, after, _backup(path, after), is_wrap=True, names=names, left=left, secrets=secrets)
 
 
 def plan_unwrap(path: Path) -> Change:
@@ -144,7 +156,13 @@ def _is_ours(entry: Any) -> bool:
 def _can_be_wrapped(entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("args") or [], list):
         return False
-    return isinstance(entry.get("command"), str) or isinstance(entry.get("url"), str)
+    return isinstance(entry.get("command"), str) or (
+        _url_of(entry) is not None and entry.keys().isdisjoint(_OWN_LOGINS)
+    )
+
+
+def _url_of(entry: Entry) -> str | None:
+    return next((entry[name] for name in _URLS if isinstance(entry.get(name), str)), None)
 
 
 def _wrap(entry: Entry, options: list[str]) -> Entry:
@@ -153,6 +171,7 @@ def _wrap(entry: Entry, options: list[str]) -> Entry:
     if "command" in entry:
         for name in (*(entry.get("env") or {}), *(entry.get(_PASSED) or ())):
             words += ["--env", str(name)]
+        words += ["--env-file", str(entry[_FILE])] if entry.get(_FILE) else []
         words += ["--", entry["command"], *(entry.get("args") or ())]
         return {**entry, "command": sys.executable, "args": words}
     kept = {name: value for name, value in entry.items() if name not in _REMOTE}
@@ -168,8 +187,11 @@ def _wrap(entry: Entry, options: list[str]) -> Entry:
     if _BEARER in entry:
         words += ["--header", f"Authorization: Bearer ${{{entry[_BEARER]}}}"]
         passed.append(entry[_BEARER])
-    words += ["--sse"] if entry.get("type") == "sse" else []
-    made = {**kept, "command": sys.executable, "args": [*words, entry["url"]]}
+    url = _url_of(entry) or ""
+    words += ["--sse"] if entry.get("type", "sse" if url.endswith("/sse") else "http") == "sse" else []
+    if _NO_PLAIN_URL.search(url.partition("//")[2]):
+        environment[_URL_VARIABLE], url = url, f"${{{_URL_VARIABLE}}}"
+    made = {**kept, "command": sys.executable, "args": [*words, url]}
     return made | ({"env": environment} if environment else {}) | ({_PASSED: passed} if passed else {})
 
 
@@ -195,7 +217,8 @@ def _unwrap(entry: Entry, *, is_toml: bool) -> Entry:
             by_name[name] = variable
         passed = [one for one in passed if one != variable]
     kept = {name: value for name, value in entry.items() if name not in ("command", "args", "env", _PASSED)}
-    made = {**kept, **({} if is_toml else {"type": "sse" if "--sse" in words else "http"}), "url": words[-1]}
+    url = environment.pop(_URL_VARIABLE, "") if words[-1] == f"${{{_URL_VARIABLE}}}" else words[-1]
+    made = {**kept, **({} if is_toml else {"type": "sse" if "--sse" in words else "http"}), "url": url}
     told = {_HEADERS[is_toml]: headers, _BY_NAME: by_name, _BEARER: bearer, "env": environment, _PASSED: passed}
     return made | {name: value for name, value in told.items() if value}
 

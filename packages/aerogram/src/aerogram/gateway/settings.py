@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
 
 from mcp.client.stdio import get_default_environment
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -48,7 +49,20 @@ BY_CLIENT: Final = "by-client"
 _FORMS: Final = Policy(blocks="one", spelling="compact", max_bytes=LARGEST)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_ASSIGNMENT: Final = re.compile(
+    r"""^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*('[^']*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^#\r\n]*)""",
+    re.MULTILINE | re.DOTALL,
+)
+"""A line of a file with variables, as programs write and read it that load one."""
 _SECRET: Final = re.compile(r"auth|cookie|credential|key|pass|pwd|token|secret", re.IGNORECASE)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
 
 
 def expand(text: str) -> str:
@@ -60,6 +74,25 @@ def expand(text: str) -> str:
         return os.environ[match[1]]
 
     return _VARIABLE.sub(value, text)
+
+
+def _variables_in(path: str) -> dict[str, str]:
+    """The variables of a file."""
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ValidationFailed(
+            f"The variables in {path} cannot be read: {why}", remediation="Name a file of lines NAME=VALUE"
+        ) from None
+    found = {}
+    for name, written in _ASSIGNMENT.findall(text):
+        value = written.strip()
+        if value[:1] in ("'", '"', "`") and value.endswith(value[0]) and value[1:]:
+            is_escaped, value = value[0] == '"', value[1:-1]
+            value = value.replace(r"\n", "\n").replace(r"\r", "\r") if is_escaped else value
+        found[name] = value
+    return found
 
 
 def _folder() -> str:
@@ -131,6 +164,7 @@ class Settings(BaseModel):
     login: bool = False
     headers: dict[str, str] = {}
     env: list[Variable] = []
+    env_file: str | None = None
     budget: Size = DEFAULT_BUDGET
     dialect: str = "bare"
     redact: bool = False
@@ -154,14 +188,29 @@ class Settings(BaseModel):
         """How the server is reached."""
         if self.url is not None:
             headers = {name: _header_value(name, value) for name, value in self.headers.items()}
-            return Address(self.url, headers, self.transport, self.login)
-        environment = {name: os.environ[name] for name in self.env if name in os.environ}
-        return Command(tuple(self.command or ()), environment)
+            return Address(self.address(), headers, self.transport, self.login)
+        return Command(tuple(self.command or ()), self._environment())
+
+    def address(self) -> str:
+        """The URL with the values of its variables."""
+        address = expand(self.url or "").strip()
+        if not _is_address(address):
+            raise ValidationFailed("The URL of the server is none", remediation="Write it as http://… or https://…")
+        return address
+
+    def _environment(self) -> dict[str, str]:
+        """What the server gets of our variables, and of those in its file that are not set here."""
+        held = {} if self.env_file is None else _variables_in(self.env_file)
+        return held | {name: os.environ[name] for name in (*held, *self.env) if name in os.environ}
+
+    def _named(self) -> list[str]:
+        """The variables that the URL and the headers are made of."""
+        return [name for text in (self.url or "", *self.headers.values()) for name in _VARIABLE.findall(text)]
 
     def identity(self) -> tuple[Any, ...]:
         """What tells this server from others, its user's account among it: two that are alike here answer alike."""
-        named = (name for value in self.headers.values() for name in _VARIABLE.findall(value))
-        variables = sorted((name, os.environ.get(name)) for name in {*self.env, *named})
+        named = {name: os.environ.get(name) for name in self._named()}
+        variables = sorted({**self._environment(), **named}.items())
         place = (self.url, sorted(self.headers.items())) if self.command is None else (self.command, _folder())
         return (*place, variables, self.redact)
 
@@ -199,10 +248,10 @@ class Settings(BaseModel):
             path = get_default_environment().get("PATH")
             if not self.command or shutil.which(self.command[0], path=path) is None:
                 return f"the command {' '.join(self.command[:1]) or '(none)'} is not there"
-        named = (name for value in self.headers.values() for name in _VARIABLE.findall(value))
-        unset = next((name for name in named if name not in os.environ), None)
+        unset = next((name for name in self._named() if name not in os.environ), None)
         if unset is not None:
-            return f"the variable {unset} of a header is not set"
+            where = "the URL" if unset in _VARIABLE.findall(self.url or "") else "a header"
+            return f"the variable {unset} of {where} is not set"
         try:
             self.source()
             Tools(Contract(**self._contract()))  # which refuses a dialect or a budget that does not work
