@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.shape.shrink import cuts_between
-from aerogram.shape.text import clip, page_end, whole_characters
+from aerogram.shape.text import clip, find_entry_mark, page_end, whole_characters
 
 FAMILY = "👩‍👩‍👧‍👦"
 FLAGS = "🇫🇷🇯🇵🇩🇪"
@@ -67,6 +68,14 @@ def test_a_text_of_one_endless_character_is_cut_inside_it() -> None:
     clipped = clip(text, 200)
     assert len(clipped) == 200
     assert clipped.endswith("… [+1999819 chars]")
+
+
+@pytest.mark.parametrize("text", ["\n" * 8_000, "\n\n" + "x" * 8_000, "one\n\n" * 2_000], ids=["blank", "long", "many"])
+def test_entries_are_looked_for_once_whatever_a_text_begins_with(text: str) -> None:
+    """Where a run of line ends is looked at again from each of them, this takes half a second."""
+    begun = process_time()
+    assert find_entry_mark(text) is None
+    assert process_time() - begun < 0.1
 
 
 def test_a_cut_in_a_long_row_of_flags_is_between_two_of_them() -> None:

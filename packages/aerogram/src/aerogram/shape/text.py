@@ -38,9 +38,9 @@ _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
 LOOKED_AT: Final = 8_000
 FEWEST_ENTRIES: Final = 4
-_NEXT_ENTRY: Final = re.compile(r"\n\n+(?=\S)")
+_NEXT_ENTRY: Final = re.compile(r"(?<!\n)\n\n++(?=\S)")
 """What stands before an entry; what is indented after blank lines belongs to the one before, as in a log of commits."""
-_ENTRY: Final = re.compile(r"(?P<first>\S+)[^\n]*\n(?P<second>[^\W\d]\S*)")
+_ENTRY: Final = re.compile(r"(?P<first>\S++)[^\n]*\n(?P<second>[^\W\d]\S*)")
 _LATER_LINE: Final = re.compile(r"\n([^\W\d]\S*)")
 _DIGITS: Final = re.compile(r"\d+")
 
