@@ -78,11 +78,19 @@ def found(maxResults: int = 300) -> dict:  # noqa: N803 - as servers in other la
     return {"rows": [{"id": n, "text": "words " * 20} for n in range(maxResults)], "truncated": False}
 
 
+def uncuttable() -> list[dict]:
+    """Two of its rows have so many members that no budget of a page holds one."""
+    return [{"id": n, **{f"m{at}": at for at in range(300 if n in (1, 30) else 3)}} for n in range(40)]
+
+
 def secret() -> str:
     return f"{TEXT}\npassword=hunter2secret\n{TEXT}"
 
 
-TOOLS = (typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name, sections, log, found)
+TOOLS = (
+    *(typed, untyped, quote, nested, several, rows, secret, dense, listed_by_name, by_name, sections, log, found),
+    uncuttable,
+)
 
 
 def on_fastmcp(**settings):
@@ -253,6 +261,23 @@ async def test_rows_that_are_asked_back_name_the_call_that_goes_on():
             asked = arguments(line)
             assert COUNT(line) <= 100 and len(found) < 400
     assert found == rows()
+
+
+@FRAMEWORKS
+async def test_the_call_after_a_row_that_nothing_can_be_shown_of_leads_on(client_of):
+    """A page that shows nothing has passed over a row; the one after it begins behind that row."""
+    rows = uncuttable()
+    async with client_of(budget=150) as client:
+        shown = await client.call_tool("uncuttable", {})
+        asked, found = {"hash": re.search(r"hash='(\w+)'", shown.content[0].text)[1]}, []
+        while asked is not None:
+            result = await client.call_tool("retrieve", asked)
+            data, _, line = result.content[0].text.partition("\naerogram: ")
+            passed = re.match(r"0 of 40 shown, for the first is too large; whole: retrieve\(hash='(\w+)'\)", line)
+            found += json.loads(data) if passed is None else [rows[len(found)]]
+            asked, before = arguments(line), asked
+            assert asked is None or asked["offset"] == len(found) > before.get("offset", 0)
+    assert found == rows
 
 
 async def test_whole_is_whole_or_raises():

@@ -424,11 +424,11 @@ def _way_on(page: Page, data: Any, *, is_counted: bool) -> str:
         return f"{words}next: cursor='{page.cursor}'"
     (call, offset), is_text = known, isinstance(data, str)
     count = len(data if is_text else _items(data))
-    reached = offset + count
+    reached = offset + max(count, 1)  # a page that shows nothing has passed over a row, as it says
     last = 0 if offset or page.total is None else count_last(reached, page.total)
     end = f"; end: offset=-{last}" if last else ""
-    words = say_page(offset, count, page.total, "characters" if is_text else "")
-    return f"{words}; more: {call}, offset={reached}){end}"
+    words = f"{say_page(offset, count, page.total, 'characters' if is_text else '')}; " if count else ""
+    return f"{words}more: {call}, offset={reached}){end}"
 
 
 def split_account(text: str) -> tuple[str, Account | None]:
