@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import BeforeValidator
 from pydantic_core import PydanticKnownError
 
-__all__ = ["Whole"]
+__all__ = ["DIGITS", "Whole"]
 
 _DIGITS: Final = re.compile(r"0|-?[1-9][0-9]*")
 
@@ -22,4 +22,6 @@ def _check_spelling(value: Any) -> Any:
     return value
 
 
-Whole: TypeAlias = Annotated[int, BeforeValidator(_check_spelling)]
+DIGITS: Final = BeforeValidator(_check_spelling)
+"""To stand after the limits of a number; before them, they would be checked, and missing in what describes it."""
+Whole: TypeAlias = Annotated[int, DIGITS]

@@ -41,7 +41,7 @@ from aerogram.shape.modes import Mode
 from aerogram_knowledge.licences import CODE as LICENSE_GATE
 from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library
-from aerogram_knowledge.server.numbers import Whole
+from aerogram_knowledge.server.numbers import DIGITS
 from aerogram_knowledge.server.reference import illustrate, reference_page
 from aerogram_page.host import Host
 from aerogram_page.routes import page_routes
@@ -119,8 +119,10 @@ Several = Annotated[list[str] | None, Query(max_length=50, description="Only the
 Day = Annotated[
     str | None, Query(description="A day as YYYY-MM-DD, inclusive", max_length=10, json_schema_extra={"format": "date"})
 ]
-PageSize = Annotated[Whole, Query(ge=1, le=50, description="Records on a page")]
-MaxTokens = Annotated[Whole | None, Query(ge=1, le=MOST_TOKENS, description="The largest reply, in tokens")]
+_PageSize = Annotated[int, Field(ge=1, le=50), DIGITS]
+PageSize = Annotated[_PageSize, Query(description="Records on a page")]
+_Tokens = Annotated[int, Field(ge=1, le=MOST_TOKENS), DIGITS]
+MaxTokens = Annotated[_Tokens | None, Query(description="The largest reply, in tokens")]
 
 
 class DigestRequest(BaseModel):
@@ -269,7 +271,7 @@ class _LibraryRoutes:
         @shapes(headers=_loss_headers)
         async def chunk(
             request: Request,
-            id: Annotated[Whole, Path(ge=0, lt=2**63)],
+            id: Annotated[int, Field(ge=0, lt=2**63), DIGITS, Path()],
             response_mode: Detail = "full",
             fields: Fields = None,
             max_tokens: MaxTokens = None,
@@ -327,7 +329,7 @@ class _LibraryRoutes:
             fields: Fields = None,
             as_text: Annotated[bool, Query(description="As the text that was hashed")] = False,
             cursor: Cursor = None,
-            page_size: Annotated[Whole | None, Query(ge=1, le=50, description="Records on a page")] = None,
+            page_size: Annotated[_PageSize | None, Query(description="Records on a page")] = None,
             max_tokens: MaxTokens = None,
         ) -> Any:
             """Give back what a reply left out, or the text that a digest quotes, by its hash."""
