@@ -6,8 +6,10 @@ import hashlib
 import io
 import json
 import re
+from urllib.parse import quote
 
 import fastmcp
+import httpx
 import pytest
 
 from aerogram import dialects
@@ -17,7 +19,7 @@ from aerogram.digest import payload_of, verify
 from aerogram.digest import read as read_document
 from aerogram.errors import ValidationFailed
 from aerogram.tokens import Vocabulary
-from serving import SAMPLES
+from serving import SAMPLES, serving
 
 V2 = {"Accept": "application/vnd.aerogram.v2+json"}
 LONGER_CURSOR = 30
@@ -200,6 +202,18 @@ def test_a_single_record_is_itself_or_one_result(http):
     vendor = http.get("/v1/vendors/kestrelgate").json()
     assert vendor["vendor_name"] == "Kestrelgate Inc."
     assert http.get("/v1/vendors/kestrelgate", headers=V2).json()["results"] == [vendor]
+
+
+def test_a_vendor_whose_name_has_a_slash_is_found_by_it(tmp_path):
+    """What the page copies as a call has the name in the path, with each of its signs escaped."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    name = "Nordlys A/S #1?"
+    (folder / "vendors.json").write_text(json.dumps({"entities": [{"id": "e_1", "name": name, "type": "COMPANY"}]}))
+    with serving(tmp_path / "index", documents=folder) as server, httpx.Client(base_url=server.address) as client:
+        assert client.get("/v1/vendors/" + quote(name, safe="")).json()["vendor_name"] == name
+        assert client.get("/v1/vendors/" + quote(name, safe="/")).json()["vendor_name"] == name
+        assert client.get("/v1/vendors/nobody/at-all").json()["error"] == "NOT_FOUND"
 
 
 def test_a_digest_can_be_verified_against_the_text_it_was_made_from(http):

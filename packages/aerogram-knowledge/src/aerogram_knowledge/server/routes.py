@@ -192,7 +192,8 @@ class _LibraryRoutes:
         found = APIRouter(prefix="/v1", dependencies=[Depends(check_parameters)])
         add = found.add_api_route
         add("/search", self.search(), name="semantic_search", tags=["search"], responses=_CSV_TOO)
-        add("/vendors/{name}", self.vendor(), name="find_vendor_info", tags=["vendors"])
+        # a name may have a slash, as that of any Danish company
+        add("/vendors/{name:path}", self.vendor(), name="find_vendor_info", tags=["vendors"])
         add("/chunks/{id}", self.chunk(), name="get_chunks", tags=["search"])
         add("/digests", self.digest(), name="digest_document", tags=["digests"])
         add("/digests", self.posted_digest(), methods=["POST"], name="digest_document", tags=["digests"])
