@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -95,6 +96,29 @@ def test_half_a_letter_or_a_number_without_end_in_front_matter_stops_nothing(wri
     done = index.ingest(write({"bad.md": f"---\n{said}\n---\n{HARVEST}", "good.md": GUIDE}))
     assert (done.added, done.problems) == (2, {})
     assert {one["source_file"] for one in index.search("token harvest").data} == {"bad.md", "good.md"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "draft: !!bool maybe",
+        "day: !!timestamp tomorrow",
+        'size: !!int ""',
+        'size: !!float ""',
+        "kinds: !!set [oats]",
+        f"size: {'1:' * 200}1.0",
+    ],
+    ids=lambda said: said[:30],
+)
+def test_a_value_in_front_matter_that_is_not_what_it_is_said_to_be_costs_only_the_front_matter(write, index, said):
+    """Neither the document nor the other lines of a file of them."""
+    document = f"---\n{said}\nlicense: MIT\n---\n{HARVEST}"
+    lines = "\n".join(json.dumps({"id": name, "text": text}) for name, text in (("a", document), ("b", GUIDE)))
+    done = index.ingest(write({"bad.md": document, "both.jsonl": lines}))
+    assert (done.added, done.problems) == (2, {})
+    assert all("the front matter cannot be read" in done.notes[name] for name in ("bad.md", "both.jsonl"))
+    assert index.documents() == ["bad.md", "both.jsonl#a", "both.jsonl#b"]
+    assert index.store.values("license") == {"MIT": 2, "CC-BY-4.0": 1}
 
 
 def test_what_a_vendor_s_record_says_and_json_cannot_hold_is_said_in_words(write, index):

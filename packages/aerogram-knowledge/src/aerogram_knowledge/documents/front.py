@@ -294,3 +294,5 @@ def _yaml(text: str) -> Any:
         raise ValueError(f"{error.problem}{line}") from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:  # what its constructors did not foresee
+        raise ValueError("a value is not what it is said to be") from error
