@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import time
 
 import pytest
 
@@ -69,6 +70,20 @@ def test_mentions_in_documents_are_found_and_lead_to_their_chunks(shared_vendors
     (chunk,) = shared_vendors.chunks(acme["chunk_ids"]).data
     assert "Acme Corporation has written" in chunk["chunk_text"]
     assert reply.actions[0].args == {"chunk_ids": acme["chunk_ids"]}
+
+
+def test_very_many_names_that_begin_alike_are_looked_for_as_fast_as_others(write, index):
+    """Registers of companies and people are full of those; what is written costs what its words do."""
+    named = [{"name": f"Harbour Office {number}"} for number in range(20_000)]
+    letter = "# Letter\n\n" + "The harbour is open. Harbour Office 7 of the harbour office says so.\n\n" * 10_000
+    files = {"vendors.json": json.dumps({"vendors": [*named, {"name": "Harbour Office"}]}), "letter.md": letter}
+    started = time.process_time()
+    index.ingest(write(files))
+    assert time.process_time() - started < 20
+    counts = [
+        index.vendor(name, response_mode="full").data["entities"][0] for name in ("harbour office 7", "harbour office")
+    ]
+    assert [one["mentions"] for one in counts] == [10_000, 10_000]
 
 
 @pytest.mark.parametrize("name", ["acme corporation", "ACME", "acm", "corporation", "Acme Corp", "v1"])

@@ -184,16 +184,14 @@ def cut_notice(counts: Mapping[str, int], mode: Mode) -> Notice:
 
 def find_mentions(graph: Graph, texts: Iterable[tuple[int, str]]) -> dict[str, list[tuple[int, int]]]:
     """For each entity, the chunks that name it and how often each does."""
-    names: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    names = _NameStep()
     for identity, known_by in _merge(graph.entities).names.items():
         for name in known_by:
-            words = tuple(_WORD.findall(fold(name)))
+            words = _WORD.findall(fold(name))
             if words and (len(words) > 1 or len(words[0]) > 2):  # noqa: PLR2004  # two letters are in every text
-                names.setdefault(words[0], []).append((words, identity))
-    for several in names.values():
-        several.sort(key=lambda one: -len(one[0]))
+                names.add(words, identity)
     found: dict[str, list[tuple[int, int]]] = {}
-    for chunk, text in texts if names else ():
+    for chunk, text in texts if names.later else ():
         for identity, count in _count_names(names, _WORD.findall(fold(text))).items():
             found.setdefault(identity, []).append((chunk, count))
     return found
@@ -205,18 +203,41 @@ def find_renamed(whole: Graph, part: Graph) -> set[str]:
     return {one for one, names in _merge(whole.entities).names.items() if known.get(one, {}).keys() != names.keys()}
 
 
-def _count_names(names: Mapping[str, Sequence[tuple[tuple[str, ...], str]]], words: Sequence[str]) -> Counter[str]:
+@dataclass(slots=True)
+class _NameStep:
+    """Names by their words: how they go on after some of them, and who is called so if none follows."""
+
+    later: dict[str, _NameStep] = field(default_factory=dict)
+    identity: str | None = None
+
+    def add(self, words: Sequence[str], identity: str) -> None:
+        """Take in a name; of several who have it, the first one counts."""
+        step = self
+        for word in words:
+            step = step.later.setdefault(word, _NameStep())
+        step.identity = step.identity or identity
+
+    def longest(self, words: Sequence[str], place: int) -> tuple[str | None, int]:
+        """Who has the longest name that begins at a place, and where that ends."""
+        step, found, end = self, None, place + 1
+        for at in range(place, len(words)):
+            later = step.later.get(words[at])
+            if later is None:
+                break
+            step = later
+            if step.identity is not None:
+                found, end = step.identity, at + 1
+        return found, end
+
+
+def _count_names(names: _NameStep, words: Sequence[str]) -> Counter[str]:
     """Who is named in a text, the longest name first, so that a part of it is not counted again."""
     found: Counter[str] = Counter()
     place = 0
     while place < len(words):
-        step = 1
-        for wanted, identity in names.get(words[place], ()):
-            if tuple(words[place : place + len(wanted)]) == wanted:
-                found[identity] += 1
-                step = len(wanted)
-                break
-        place += step
+        identity, place = names.longest(words, place)
+        if identity is not None:
+            found[identity] += 1
     return found
 
 
