@@ -251,6 +251,27 @@ def test_while_postgresql_is_away_known_keys_stay_known_and_no_other_is_called_w
     assert ask("aero_00000000_" + "x" * 43).status_code == 401
 
 
+def test_damaged_keys_in_the_store_let_nobody_in_until_they_are_mended(fleet, postgres, copied_database):
+    """As a damaged file of keys does: whoever asks is told to come back, and is let in as soon as they are whole."""
+    database = copied_database.rpartition("/")[2]
+    secret = fleet.run("keys", "create", "ada", "--store", copied_database).split()[-1]
+    (server,) = fleet.add("--store", copied_database, "--auth", "keys")
+
+    def status():
+        return httpx.get(f"{server.address}/v1/search?q=token", headers={"X-API-Key": secret}).status_code
+
+    def set_keys(change):
+        postgres.execute(f"UPDATE aerogram_shared SET value = {change} WHERE name = 'keys/api'", database=database)
+
+    assert status() == 200
+    set_keys(r"'\x7b' || value")
+    wait_for(lambda: status() != 200)
+    assert {status() for _ in range(3)} == {503}
+    assert "put back a copy" in fleet.logs and "Traceback" not in fleet.logs
+    set_keys("substr(value, 2)")
+    wait_for(lambda: status() == 200)
+
+
 def test_a_server_that_starts_before_its_database_waits_for_it(fleet, own_postgres):
     own_postgres.stop()
     log = fleet.folder / "early.log"

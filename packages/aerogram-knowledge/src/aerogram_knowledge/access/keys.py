@@ -116,8 +116,11 @@ class Keys:
         return self._path
 
     def knows(self, text: str) -> bool:
-        """Whether every key that is named in a text is known by its id, good or not."""
-        return all(found[1] in self._current() for found in _SECRET.finditer(text))
+        """Whether every key that is named in a text is known by its id, good or not; in a damaged document none is."""
+        try:
+            return all(found[1] in self._current() for found in _SECRET.finditer(text))
+        except BadKeyFile:
+            return False
 
     @property
     def now(self) -> dt.datetime:
