@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import stat
@@ -66,6 +67,20 @@ def test_a_key_ends_when_it_was_said_to(tmp_path):
         keys.create("bob", expires=keys.now)
 
 
+@pytest.mark.parametrize(("written", "is_good"), [("2026-11-20", True), ("2026-11-19T12:00:00", False)])
+def test_a_key_whose_end_somebody_wrote_by_hand_ends_then_in_utc(tmp_path, written, is_good):
+    """Whoever extends a key in the file writes a day, without the zone that the program writes."""
+    now = dt.datetime(2026, 11, 19, 13, tzinfo=dt.UTC)
+    keys = Keys(tmp_path / "keys.json", clock=now.timestamp)
+    key, secret = keys.create("ada", expires=now + dt.timedelta(days=9))
+    keys.path.write_text(keys.path.read_text().replace("2026-11-28T13:00:00.000Z", written))
+    assert keys.has_active == is_good
+    with contextlib.nullcontext() if is_good else pytest.raises(Unauthenticated, match="'ada' is expired"):
+        assert keys.check(secret).id == key.id
+    keys.create("bob")  # which writes them all
+    assert [one.expires and one.expires.isoformat()[:10] for one in keys.all()] == [written[:10], None]
+
+
 def test_a_running_server_sees_what_another_process_did(keys):
     """Two objects on one file are two processes as far as the file is concerned."""
     other = Keys(keys.path)
@@ -119,7 +134,16 @@ def test_a_name_is_one_short_line(keys, name):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"keys": 1}', '{"keys": [1]}', '{"keys": [{"id": "a"}]}', '{"keys": [{"id": "a", "name": "b"}]}'],
+    [
+        "",
+        "{",
+        "[]",
+        '{"keys": 1}',
+        '{"keys": [1]}',
+        '{"keys": [{"id": "a"}]}',
+        '{"keys": [{"id": "a", "name": "b"}]}',
+        json.dumps({"keys": [{"id": "a", "name": "b", "hash": "0" * 64, "created": "0001-01-01T00:00:00+23:59"}]}),
+    ],
 )
 def test_a_file_of_something_else_is_refused_and_left_alone(keys, text):
     keys.path.parent.mkdir()

@@ -200,7 +200,7 @@ class Keys:
     def _parse(self, text: bytes | None) -> dict[str, Key]:
         try:
             return {} if text is None else {row["id"]: _key(row) for row in loads(text)["keys"]}
-        except (ContractError, KeyError, TypeError, ValueError, AttributeError):
+        except (ContractError, KeyError, TypeError, ValueError, OverflowError, AttributeError):
             raise BadKeyFile(
                 f"{self.document.place} is not a file of API keys: put back a copy of it, or move it away and make the "
                 "keys anew with 'aerogram keys create NAME'"
@@ -223,12 +223,18 @@ def _digest(secret: str) -> str:
 
 def _key(row: Mapping[str, Any]) -> Key:
     times = {name: row.get(name) for name in ("expires", "revoked")}
-    when = {name: None if said is None else dt.datetime.fromisoformat(said) for name, said in times.items()}
+    when = {name: None if said is None else _moment(said) for name, said in times.items()}
     if row.get("plan") is not None:
         parse_plan(row["plan"])
     if not re.fullmatch(r"[0-9a-f]{64}", row["hash"]):
         raise ValueError("no hash")
-    return Key(row["id"], row["name"], row["hash"], dt.datetime.fromisoformat(row["created"]), row.get("plan"), **when)
+    return Key(row["id"], row["name"], row["hash"], _moment(row["created"]), row.get("plan"), **when)
+
+
+def _moment(said: str) -> dt.datetime:
+    """A time as the file has it; one that somebody has written by hand, as a day, is in UTC as all others are."""
+    when = dt.datetime.fromisoformat(said)
+    return (when if when.tzinfo is not None else when.replace(tzinfo=dt.UTC)).astimezone(dt.UTC)
 
 
 def _check(name: str, plan: str | None) -> None:
