@@ -29,7 +29,7 @@ FILE: Final = Path("aerogram.toml")
 PREFIX: Final = "AEROGRAM_"
 CONFIG_VARIABLE: Final = "AEROGRAM_CONFIG"
 OTHER_VARIABLES: Final = frozenset(
-    {CONFIG_VARIABLE, "AEROGRAM_API_KEY", "AEROGRAM_DEBUG", "AEROGRAM_FLAGS", "AEROGRAM_STATE"}
+    {CONFIG_VARIABLE, "AEROGRAM_API_KEY", "AEROGRAM_DEBUG", "AEROGRAM_FLAGS", "AEROGRAM_STATE", "AEROGRAM_URL"}
 )
 """Variables of Aerogram that are no settings of the server."""
 
