@@ -69,6 +69,12 @@ def test_numbers_without_end_in_headers_say_nothing(name):
     assert (reply.rate_limit, reply.problem.retry_after) == (None, None)
 
 
+@pytest.mark.parametrize("year", ["9" * 20, "2026 00:00:00 +" + "9" * 20])
+def test_a_date_that_no_clock_comes_to_is_no_time_to_wait(year):
+    headers = {"retry-after": f"Mon, 01 Jan {year} 00:00:00 GMT"}
+    assert read(httpx.Response(503, headers=headers)).problem.retry_after is None
+
+
 HASH = "sha256:" + "a" * 64
 ODD_META = {
     "a cursor that is an object": {"page": {"cursor": {"a": 1}, "has_more": True}},

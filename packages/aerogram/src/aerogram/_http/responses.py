@@ -10,7 +10,6 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, quote, urlencode, urljoin
@@ -21,7 +20,7 @@ from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.documents.standard_v2 import NEXT_OFFSET
 from aerogram.errors import ContractError
-from aerogram.limits import header_fields
+from aerogram.limits.limits import header_fields, read_retry_after
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input, look_first
 from aerogram.reply import Page, Problem, Reply
@@ -65,7 +64,6 @@ LONGEST_ERROR: Final = 256 * 1024
 
 NOT_MODIFIED: Final = 304
 _SERVER_ERROR, _OVERLOADED = 500, 503
-_MOST_DIGITS: Final = 12
 _SAID: Final = ("detail", "message", "error_description", "title")
 _CODES: Final = ("error", "code", "error_code")
 
@@ -125,7 +123,7 @@ def _read_problem(
     except ContractError:
         text = b""
     kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
-    delay = _seconds(headers.get(b"retry-after"))
+    delay = read_retry_after(headers.get(b"retry-after", b"").decode("latin-1"))
     if kind.endswith((b"/json", b"+json")):
         return _read_json_problem(status, text, delay)
     message = None  # a page for people, or a trace: not for the caller
@@ -172,19 +170,6 @@ def _inflate_raw(content: bytes, longest: int) -> bytes:
         return _inflate(content, -zlib.MAX_WBITS, longest)
     except zlib.error:
         raise ContractError("it says that it is packed, and cannot be unpacked") from None
-
-
-def _seconds(delay: bytes | None) -> int | None:
-    """A Retry-After field in whole seconds, which is a number of them or a date (RFC 9110, section 10.2.3)."""
-    said = (delay or b"").strip()
-    if said.isdigit():
-        return int(said) if len(said) <= _MOST_DIGITS else None
-    try:
-        moment = parsedate_to_datetime(said.decode("latin-1"))
-    except ValueError:
-        return None
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    return max(math.ceil((zoned - dt.datetime.now(dt.UTC)).total_seconds()), 0)
 
 
 def _read_json_problem(status: int, text: bytes, delay: float | None) -> tuple[Problem, bool]:

@@ -9,20 +9,19 @@ without a code gets one from what it says.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import PurePath
 from typing import Any, Final
 
 from aerogram.codes import TABLE, respell
+from aerogram.limits.limits import read_retry_after
 from aerogram.problems import BrokenOff, blames_answer, hidden_words, is_declared, log_failure
 from aerogram.reply import Problem
 from aerogram.sanitize import Redaction, sanitize_text
 
-__all__ = ["Masked", "code_in", "explain_fault", "find_named", "problem_in", "seconds_until", "shorten_paths"]
+__all__ = ["Masked", "code_in", "explain_fault", "find_named", "problem_in", "shorten_paths"]
 
 UNKNOWN: Final = "TOOL_ERROR"
 HIDDEN: Final = "INTERNAL_ERROR"
@@ -197,23 +196,8 @@ def _wait_of(error: BaseException) -> float | None:
         headers: Any = getattr(where, "headers", None)
         said = headers.get("retry-after") or headers.get("Retry-After") if hasattr(headers, "get") else None
         if isinstance(said, str):
-            return seconds_until(said)
+            return read_retry_after(said)
     return None
-
-
-_MOST_DIGITS: Final = 9
-
-
-def seconds_until(said: str | None) -> float | None:
-    """How long a `Retry-After` header says to wait: a number of seconds, or a date."""
-    if not said:
-        return None
-    if said.strip().isdecimal():
-        return float(said) if len(said.strip()) <= _MOST_DIGITS else None
-    try:
-        return max(0.0, round(parsedate_to_datetime(said).timestamp() - time.time(), 3))
-    except (ValueError, OverflowError):
-        return None
 
 
 # Codes by words

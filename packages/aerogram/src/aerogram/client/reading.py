@@ -14,7 +14,6 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from aerogram import errors
@@ -25,6 +24,7 @@ from aerogram.content.jsontext import loads
 from aerogram.dialects import read as read_body
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
+from aerogram.limits.limits import read_retry_after
 from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
 
 __all__ = ["add_next_link", "items_of", "raise_for_problem", "read"]
@@ -156,7 +156,7 @@ def _with_headers(reply: Reply[Any], headers: Mapping[str, str], response: Any) 
     if reply.rate_limit is None:
         said["rate_limit"] = _rate_limit(headers)
     if reply.problem is not None and reply.problem.retry_after is None and "retry-after" in headers:
-        said["problem"] = replace(reply.problem, retry_after=_seconds(headers["retry-after"]))
+        said["problem"] = replace(reply.problem, retry_after=read_retry_after(headers["retry-after"]))
     return add_next_link(reply.replace(**said) if said else reply, headers.get("link", ""), address_of(response))
 
 
@@ -167,18 +167,6 @@ def add_next_link(reply: Reply[Any], field: str, address: str) -> Reply[Any]:
         return reply
     page = reply.page or Page(has_more=True)
     return reply.replace(page=replace(page, extra={**(page.extra or {}), NEXT: resolve_address(address, link)}))
-
-
-def _seconds(text: str) -> float | None:
-    """A Retry-After field: seconds, or a date."""
-    if text.strip().isdecimal():
-        return float(text) if len(text) <= _LONGEST_NUMBER else None
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    return max((zoned - dt.datetime.now(dt.UTC)).total_seconds(), 0.0)
 
 
 def _rate_limit(headers: Mapping[str, str]) -> RateLimit | None:

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, cast, get_type_hints
 
-from aerogram._mcp.faults import Masked, seconds_until
+from aerogram._mcp.faults import Masked
 from aerogram.errors import (
     Conflict,
     Forbidden,
@@ -32,6 +32,7 @@ from aerogram.errors import (
     hint,
     names_at,
 )
+from aerogram.limits.limits import read_retry_after
 from aerogram.problems import BrokenOff, blame_handler, problem_of
 from aerogram.reply import Reply, ResumablePage
 
@@ -447,7 +448,7 @@ def _upstream_fault(error: Exception) -> Exception:
 
 def _status_fault(error: BaseException, status: int) -> Exception | None:
     """What an HTTP status of a service behind a tool means to the caller, if it is not a failure of the tool."""
-    wait = seconds_until(cast(Any, error).response.headers.get("retry-after"))
+    wait = read_retry_after(cast(Any, error).response.headers.get("retry-after"))
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimited("Rate limited by upstream API, please retry later", retry_after=wait)
     if status in _UNAVAILABLE:

@@ -27,11 +27,11 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from aerogram._mcp.faults import seconds_until
 from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import PATIENCE, failed_login, logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, UNREAD, Loss, Mender
+from aerogram.limits.limits import read_retry_after
 from aerogram.problems import BrokenOff
 from aerogram.sanitize import Redaction, sanitize_text
 
@@ -313,7 +313,7 @@ def refusal_of(status: int, headers: Mapping[str, str], *, is_call: bool = False
     if status == _FORBIDDEN:
         return Forbidden("The server behind does not allow this (403)")
     if status == _TOO_MANY:
-        seconds = seconds_until(headers.get("retry-after"))
+        seconds = read_retry_after(headers.get("retry-after"))
         return RateLimited("The server behind gets too many requests (429)", retry_after=seconds)
     if status < _BROKEN:
         return None

@@ -21,6 +21,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
@@ -46,6 +47,7 @@ __all__ = [
     "UsedUp",
     "header_fields",
     "parse_plan",
+    "read_retry_after",
 ]
 
 log = logging.getLogger("aerogram")
@@ -56,6 +58,7 @@ EVERY_TOOL: Final = "*"
 DAY: Final = 86_400
 NEARLY: Final = 0.2
 """A caller is warned when less than this share of a limit is left."""
+_MOST_DIGITS: Final = 12
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600}
 _CALENDAR: Final[Mapping[str, Period]] = {"day": "day", "month": "month"}
 _UNQUOTABLE: Final = re.compile(r"[^ !#-\[\]-~]")
@@ -457,6 +460,19 @@ def _seconds_until(reset_at: str | float | None, now: float) -> int | None:
     except ValueError:
         return None
     return max(math.ceil(moment - now), 0)
+
+
+def read_retry_after(said: str | None) -> int | None:
+    """A `Retry-After` field in whole seconds, which is a number of them or a date (RFC 9110, section 10.2.3)."""
+    said = (said or "").strip()
+    if said.isascii() and said.isdigit():
+        return int(said) if len(said) <= _MOST_DIGITS else None
+    try:
+        moment = parsedate_to_datetime(said)
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+        return max(math.ceil(zoned.timestamp() - time.time()), 0)
+    except (ValueError, OverflowError):  # no date, or none of this era
+        return None
 
 
 ALLOWED = "limits such as '60/minute, 5000/day', or for one tool 'semantic_search=10/minute'"
