@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import httpx
 import httpx2
 import pytest
@@ -9,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from aerogram import Fidelity, Reply
 from aerogram.client import Client, read
 from aerogram.content import Content
 from aerogram.errors import ContractError, IntegrityError, NotFound
@@ -69,10 +72,53 @@ def test_numbers_without_end_in_headers_say_nothing(name):
     assert (reply.rate_limit, reply.problem.retry_after) == (None, None)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("charset", ["undefined", "idna", "hex", "rot13", "punycode", "no-such", "\x00", "utf-8"])
+def test_a_text_in_an_encoding_that_texts_are_not_sent_in_is_read_as_utf_8(library, charset):
+    """Python has encodings that refuse, that are none of texts, and one whose time grows with the square."""
+    headers = {"content-type": f"text/plain; charset={charset}"}
+    content = b"a-" + b"9" * 200_000 + "é".encode()
+    began = time.monotonic()
+    assert read(LIBRARIES[library].Response(200, headers=headers, content=content)).data == content.decode()
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "latin-1", '"windows-1252"', "ISO-8859-15", "shift_jis", "gb18030"])
+def test_a_text_is_read_in_the_encoding_that_it_says(charset):
+    letters = "日本" if charset in ("shift_jis", "gb18030", "utf-16") else "é"
+    content = letters.encode(charset.strip('"'))
+    headers = {"content-type": f"text/plain; charset={charset}"}
+    assert read(httpx.Response(200, headers=headers, content=content)).data == letters
+
+
 @pytest.mark.parametrize("year", ["9" * 20, "2026 00:00:00 +" + "9" * 20])
 def test_a_date_that_no_clock_comes_to_is_no_time_to_wait(year):
     headers = {"retry-after": f"Mon, 01 Jan {year} 00:00:00 GMT"}
     assert read(httpx.Response(503, headers=headers)).problem.retry_after is None
+
+
+FAULT = {"loc": ["body", "a"], "type": "missing", "msg": "no"}
+
+
+@pytest.mark.parametrize("odd", [{"type": 5}, {"msg": {"en": "no"}}, {"ctx": 5}, {"type": ["missing"]}, {"loc": "a"}])
+def test_faults_that_are_written_in_another_way_are_details(odd):
+    problem = read(httpx.Response(422, json={"detail": [FAULT, FAULT | odd]})).problem
+    assert problem.code == "VALIDATION_ERROR" and problem.details == {"detail": [FAULT, FAULT | odd]}
+
+
+def test_what_an_archive_gives_for_an_envelope_is_refused_where_it_is_none():
+    envelopes = [[1], "text", 5, {"page": {"cursor": 5}}, {"extra": 5}, {"box": 7}, {"no such field": 1}]
+    for envelope in envelopes:
+        kept = Content.of_json(envelope)
+
+        def answer(target, arguments, kept=kept):
+            if target == "retrieve":
+                return {"content": [{"type": "text", "text": kept.body.decode()}], "isError": False}
+            return Reply(["x"], fidelity=Fidelity("partial", archive_hashes={"envelope": kept.hash}))
+
+        client = Client(answer, retrieve="retrieve")
+        with pytest.raises(ContractError, match="/envelope"):
+            client.whole(client.call("rows"))
 
 
 HASH = "sha256:" + "a" * 64

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 
 import fastmcp
 import mcp
+import mcp_types
 import pytest
 from fastmcp.tools.base import ToolResult
+from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 
 import aerogram.fastmcp
@@ -19,7 +21,7 @@ from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client, Retries, read
 from aerogram.content import Content
 from aerogram.dialects import dialect
-from aerogram.errors import IntegrityError, NotFound, ValidationFailed
+from aerogram.errors import ContractError, IntegrityError, NotFound, ValidationFailed
 
 ROWS = [{"id": f"row-{number}", "text": f"the text of row {number} " * 8} for number in range(60)]
 
@@ -231,6 +233,47 @@ async def test_an_unknown_tool_is_the_protocols_business():
     async with connected(fastmcp_server(), "fastmcp", retries=Retries(most=0)) as calling:
         with pytest.raises(mcp.MCPError):
             await calling.call("no such tool")
+
+
+ODD_DATA = {
+    "a code that is a list": {"code": ["NOT_FOUND"]},
+    "a code that is an object": {"code": {}},
+    "a time that is a text": {"code": "RATE_LIMIT_EXCEEDED", "retry_after": "soon"},
+    "a time before now": {"code": "RATE_LIMIT_EXCEEDED", "retry_after": -1},
+    "details that are a list": {"code": "NOT_FOUND", "details": [1]},
+    "a message that is a number": {"code": "NOT_FOUND", "message": 5},
+    "a good one": {"code": "NOT_FOUND", "message": "gone", "details": {"id": 5}},
+}
+
+
+@pytest.mark.parametrize("data", ODD_DATA.values(), ids=ODD_DATA)
+async def test_an_error_of_the_protocol_with_odd_data_is_no_crash(data):
+    async def refuse(context, asked):
+        raise mcp.MCPError(-32_000, "not now", data)
+
+    async with mcp.Client(Server("odd", on_call_tool=refuse)) as connection:
+        try:
+            reply = await AsyncClient(connection, retries=Retries(most=0)).call("any")
+        except (ContractError, mcp.MCPError):
+            assert data is not ODD_DATA["a good one"]
+        else:
+            assert (reply.problem.code, reply.problem.message) == ("NOT_FOUND", "gone")
+            assert reply.problem.details == {"id": 5}
+
+
+@pytest.mark.parametrize("blob", ["abc", "!!!!", "_-_-", "AA AA\n", "AAAA"])
+async def test_bytes_of_a_resource_are_base64_or_refused(blob):
+    async def read_resource(context, asked):
+        held = mcp_types.BlobResourceContents(uri=asked.uri, blob=blob)
+        return mcp_types.ReadResourceResult(contents=[held])
+
+    async with mcp.Client(Server("odd", on_read_resource=read_resource)) as connection:
+        client = AsyncClient(connection)
+        if "A" in blob:
+            assert (await client.call("odd://bytes")).data == b"\0\0\0"
+        else:
+            with pytest.raises(ContractError, match="base64"):
+                await client.call("odd://bytes")
 
 
 async def test_a_client_that_waits_refuses_a_server_that_must_be_awaited():

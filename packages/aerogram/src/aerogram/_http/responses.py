@@ -208,7 +208,9 @@ def _read_legacy_problem(status: int, said: dict[str, Any], delay: float | None)
 
 def _is_fault(one: Any) -> bool:
     """Whether this is a validation error as pydantic and FastAPI write it."""
-    return isinstance(one, dict) and isinstance(one.get("loc"), list) and {"type", "msg"} <= one.keys()
+    if not isinstance(one, dict) or not isinstance(one.get("ctx", {}), dict | None):
+        return False
+    return isinstance(one.get("loc"), list) and isinstance(one.get("type"), str) and isinstance(one.get("msg"), str)
 
 
 # Fields: what a reply says in those of a response, and what a request says in its own

@@ -16,7 +16,7 @@ from aerogram.channels.encodings import read_text
 from aerogram.content.jsontext import loads
 from aerogram.dialects import SIGNS, recognise
 from aerogram.dialects import read as read_body
-from aerogram.dialects.protocol import Dialect, check_aside, restore
+from aerogram.dialects.protocol import Dialect, check_aside, restore_foreign
 from aerogram.errors import ContractError
 from aerogram.reply import LEFT_OUT, WAY_ON, Fidelity, Notice, Page, Problem, Reply
 
@@ -156,8 +156,7 @@ def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Re
         heard |= {"status": "error", "problem": problem}
     if account is not None and aside.keys().isdisjoint({"page", "fidelity"}):
         heard = {**_read_account(account), **heard}
-    check_aside(aside, "bare", "/_meta")
-    return restore(heard, aside, "bare", "/_meta")
+    return restore_foreign(heard, aside, "bare", "/_meta")
 
 
 def _find_envelope(tool: PlainToolResult, dialect: str | Dialect | None) -> Reply[Any] | None:

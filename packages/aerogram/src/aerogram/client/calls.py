@@ -20,7 +20,7 @@ from aerogram.client.reading import NEXT, raise_for_problem
 from aerogram.codes import ABOUT_SIZE
 from aerogram.content import SHORT, Content, canonical_json, read_json, short_digits
 from aerogram.content.datatext import read_data
-from aerogram.dialects.protocol import restore
+from aerogram.dialects.protocol import restore_foreign
 from aerogram.errors import AerogramError, ContractError, IntegrityError, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
 from aerogram.reply import Fidelity, Notice, Reply
@@ -218,7 +218,7 @@ def make_whole(reply: Reply[Any], found: Mapping[str, Any]) -> Reply[Any]:
     heard["actions"] = tuple(action for action in reply.actions if "hash" not in (action.args or {}))
     if reply.status == "partial" and len(heard["notices"]) < len(reply.notices):
         heard["status"] = "ok"
-    whole = restore(heard, found.get("envelope") or {}, "the archive", "/envelope")
+    whole = restore_foreign(heard, found.get("envelope", {}), "the archive", "/envelope")
     return whole.replace(fidelity=Fidelity("full"))
 
 

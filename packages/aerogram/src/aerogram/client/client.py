@@ -48,8 +48,9 @@ from aerogram.client.calls import (
 )
 from aerogram.client.reading import items_of, raise_for_problem, read
 from aerogram.codes import TABLE
+from aerogram.dialects.protocol import restore_foreign
 from aerogram.errors import ContractError
-from aerogram.reply import Notice, Problem, Reply
+from aerogram.reply import Notice, Reply
 
 __all__ = ["ARCHIVE", "AsyncClient", "Client", "Retries", "advised_wait"]
 
@@ -172,17 +173,25 @@ async def _list_archives(client: Any) -> list[str]:
 
 def _resource(result: Any) -> Reply[Any]:
     contents = getattr(result, "contents", result)
-    pieces = [one.text if hasattr(one, "text") else base64.b64decode(one.blob) for one in contents]
+    pieces = [one.text if hasattr(one, "text") else _unpack_blob(one.blob) for one in contents]
     return Reply(pieces[0] if len(pieces) == 1 else pieces)
+
+
+def _unpack_blob(blob: str) -> bytes:
+    try:
+        return base64.b64decode("".join(blob.split()), validate=True)
+    except ValueError as error:
+        raise ContractError(f"the bytes of a resource are no base64: {error}") from error
 
 
 def _protocol_error(error: Exception) -> Reply[Any] | None:
     """A protocol error that carries one of our problems, as the failed reply that it is."""
     data = getattr(error, "data", None)
-    if not isinstance(data, Mapping) or data.get("code") not in TABLE:
+    if not isinstance(data, Mapping) or not isinstance(data.get("code"), str) or data["code"] not in TABLE:
         return None
-    known = {name: data[name] for name in ("remediation", "details", "retry_after", "user_message") if name in data}
-    return Reply.failed(Problem(data["code"], str(data.get("message") or error), **known))
+    known = ("code", "remediation", "details", "retry_after", "user_message")
+    said = {name: data[name] for name in known if name in data} | {"message": data.get("message") or str(error)}
+    return restore_foreign({"status": "error"}, {"problem": said}, "the error", "/error/data")
 
 
 def _http_sender(client: Any, reach: Reach) -> Send:

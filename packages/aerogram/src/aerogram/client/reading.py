@@ -37,6 +37,11 @@ _EXCEPTIONS: Final[Mapping[str, type[ReplyError]]] = {
 }
 _EPOCH: Final = 1_000_000_000
 _LONGEST_NUMBER: Final = 15
+_CHARSET: Final = re.compile(
+    r';\s*charset\s*=\s*"?((?:utf|iso|windows|cp|koi8|mac|tis|ascii|us-|latin|shift|sjis|euc|gb|hz|big5|ks)[\w.:-]*)',
+    re.IGNORECASE,
+)
+"""The name of an encoding that texts are sent in; Python has others, some of which take their time."""
 _NUMBER: Final = re.compile(rf";\s*([qrtw])=(\d{{1,{_LONGEST_NUMBER}}})")
 
 
@@ -145,7 +150,16 @@ def _loads_or_none(content: str | bytes) -> Any:
 def _other_data(response: Any, media_type: str) -> Any:
     if not response.content:
         return None
-    return response.text if media_type.startswith("text/") else response.content
+    return _read_text(response) if media_type.startswith("text/") else response.content
+
+
+def _read_text(response: Any) -> str:
+    """A text in the encoding that it is said to be in, or else in UTF-8."""
+    named = _CHARSET.search(str(response.headers.get("content-type")))
+    try:
+        return str(response.content, named[1] if named else "utf-8", "replace")
+    except (LookupError, UnicodeError):
+        return str(response.content, "utf-8", "replace")
 
 
 def _with_headers(reply: Reply[Any], headers: Mapping[str, str], response: Any) -> Reply[Any]:

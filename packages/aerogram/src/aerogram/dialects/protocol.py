@@ -380,6 +380,12 @@ def check_aside(aside: Mapping[str, Any], dialect: str, pointer: str) -> None:
                 raise ContractError(fault["msg"], pointer + pointer_of(fault["loc"]), dialect) from None
 
 
+def restore_foreign(heard: dict[str, Any], left: Any, dialect: str, pointer: str) -> Reply[Any]:
+    """As `restore`, of what a stranger has said, in which everything may be of any type."""
+    check_aside(left, dialect, pointer)
+    return restore(heard, left, dialect, pointer)
+
+
 def _pairs_up(said: Any, heard: Any) -> bool:
     """Whether the contract says each part of a list, so that what it lacks of each part is enough."""
     return isinstance(heard, tuple) and isinstance(said, (tuple, list)) and len(said) == len(heard)
