@@ -350,7 +350,7 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
             # whoever says what was dropped says that something was
             if (meta.get(_LEVEL) or "partial") != "full" and heard.get("status") is None:
                 heard["status"] = "partial"
-            if not _goes_on(meta):
+            if heard.get("status") != "partial" or not _goes_on(meta):
                 heard["fidelity"] = _read_fidelity(meta)
         elif member in _WARNINGS and value:
             heard["notices"] = _read_notices(meta.get("warnings") or [], meta.get("warning_details") or [])
@@ -361,7 +361,7 @@ def _read_meta(meta: Mapping[str, Any], heard: dict[str, Any]) -> None:
 def _goes_on(meta: Mapping[str, Any]) -> bool:
     """Whether all that is said to be missing is on the next page."""
     has_cursor = bool((meta.get("pagination") or {}).get("cursor"))
-    return has_cursor and meta.get(_LEVEL) == "partial" and meta.keys() & _FIDELITY == {_LEVEL}
+    return has_cursor and meta.get(_LEVEL) == "partial" and meta.keys() & (_FIDELITY | {_LEVEL_VERSION}) == {_LEVEL}
 
 
 def _warning_detail(notice: Notice) -> dict[str, Any]:
@@ -396,7 +396,7 @@ def _read_notices(warnings: list[str], details: list[dict[str, Any]]) -> tuple[N
 def _write_fidelity(fidelity: Fidelity) -> dict[str, Any]:
     said: dict[str, Any] = {_LEVEL: fidelity.level}
     if fidelity.schema_version is not None:
-        said["content_fidelity_schema_version"] = fidelity.schema_version
+        said[_LEVEL_VERSION] = fidelity.schema_version
     if fidelity.dropped_ids:
         said["dropped_content_ids"] = list(fidelity.dropped_ids)
     if fidelity.archive_hashes is not None:
@@ -410,7 +410,7 @@ def _read_fidelity(meta: Mapping[str, Any]) -> Fidelity:
         meta.get("content_fidelity") or "partial",
         meta.get("dropped_content_ids") or (),
         meta.get("content_archive_hashes"),
-        meta.get("content_fidelity_schema_version"),
+        meta.get(_LEVEL_VERSION),
     )
 
 
@@ -425,6 +425,7 @@ _OPEN_PARTS: Mapping[str, tuple[str, type[Any], dict[str, str]]] = {
     "telemetry": ("telemetry", Telemetry, _TELEMETRY_WORDS),
 }
 _LEVEL = "content_fidelity"
+_LEVEL_VERSION = "content_fidelity_schema_version"
 _FIDELITY = frozenset({_LEVEL, "dropped_content_ids", "content_archive_hashes"})
 _WARNINGS = frozenset({"warnings", "warning_details"})
 _LISTS = _WARNINGS | {"dropped_content_ids"}
@@ -537,7 +538,7 @@ def _with_version(members: Mapping[str, Any], meta: Mapping[str, Any] | None) ->
         said["request_id"] = str(said["request_id"])
     if not any(said.get(name) for name in _FIDELITY):
         return said
-    return {"content_fidelity": "partial", "content_fidelity_schema_version": FIDELITY_VERSION, **said}
+    return {_LEVEL: "partial", _LEVEL_VERSION: FIDELITY_VERSION, **said}
 
 
 def _tool_response(body: dict[str, Any]) -> ToolResponse:
