@@ -159,6 +159,14 @@ def test_a_trace_that_is_not_one_is_ignored(backend, text):
     assert backend.span().parent is None
 
 
+@pytest.mark.parametrize("state", [7, True, [7], {"a": 1}, "a=b," * 5_000])
+def test_a_trace_goes_on_although_its_state_is_none(backend, state):
+    """What stands in `_meta` may be of any type."""
+    with backend.observer.observe("search", carrier={"traceparent": PARENT, "tracestate": state}):
+        pass
+    assert format(backend.span().context.trace_id, "032x") == PARENT.split("-")[1]
+
+
 def test_sizes_that_are_not_tokens_are_not_taken_for_tokens(backend):
     fidelity = Fidelity("partial", extra={"size_before": 900, "counter": "bytes", "dropped_count": 7})
     reply = Reply.ok([1], fidelity=fidelity, telemetry=Telemetry(tokens_used=300))

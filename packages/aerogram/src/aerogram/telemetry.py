@@ -219,7 +219,8 @@ class _Instruments:
 
         context = None
         if not trace.get_current_span().get_span_context().is_valid and trace_parent(carrier):
-            context = TraceContextTextMapPropagator().extract(dict(carrier or {}))
+            texts = {name: value for name, value in (carrier or {}).items() if isinstance(value, str)}
+            context = TraceContextTextMapPropagator().extract(texts)
         own = {"aerogram.operation": operation, **({"aerogram.request_id": request_id} if request_id else {})}
         begin = {**attributes, **own}
         with self._tracer.start_as_current_span("aerogram.reply", context=context, attributes=begin) as span:
