@@ -165,6 +165,14 @@ async def test_a_call_whose_controls_are_refused_is_observed_and_keeps_its_tag(d
     assert reply.client_tag == "mine"
 
 
+@pytest.mark.parametrize("unfit", ["half of a letter: \ud83d", "\x1b[31m", "x" * 129, "", 7, ["mine"]])
+async def test_a_client_tag_that_cannot_be_sent_back_is_not_taken_over(door, unfit):
+    """JSON over HTTP may hold what no answer can."""
+    async with door.open() as server:
+        result = await server.call("rows", {}, {"dev.aerogram/client_tag": unfit})
+    assert not result.is_error and "client_tag" not in str(result.structured_content)
+
+
 @pytest.mark.parametrize("controls", [None, True])
 async def test_a_budget_of_the_clients_own_that_is_too_small_is_said_to_be_the_clients(door, controls):
     options, meta = settings(door, max_tokens=1)

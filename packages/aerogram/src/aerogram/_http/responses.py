@@ -6,7 +6,6 @@ import datetime as dt
 import hashlib
 import math
 import re
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +22,7 @@ from aerogram.errors import ContractError
 from aerogram.limits.limits import header_fields, read_retry_after
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input, look_first
-from aerogram.reply import Page, Problem, Reply
+from aerogram.reply import Page, Problem, Reply, accept_client_tag
 
 __all__ = [
     "EXPOSED",
@@ -218,7 +217,6 @@ def _is_fault(one: Any) -> bool:
 
 Fields: TypeAlias = list[tuple[bytes, bytes]]
 
-LONGEST_CLIENT_TAG: Final = 128
 _SILENT: Final = frozenset({"data", "request_id", "timestamp", "telemetry", "client_tag", "rate_limit", "operation"})
 """Parts of a reply that say nothing lasting besides its data."""
 
@@ -410,12 +408,9 @@ def matches_tag(wanted: bytes, tag: bytes) -> bool:
 def client_tag(raw: bytes) -> str | None:
     """The caller's own mark in X-Client-Tag: UTF-8, short, and printable; anything else is not taken over."""
     try:
-        tag = raw.decode("utf-8").strip()
+        return accept_client_tag(raw.decode("utf-8").strip())
     except UnicodeDecodeError:
         return None
-    if not 0 < len(tag) <= LONGEST_CLIENT_TAG:
-        return None
-    return None if any(unicodedata.category(letter)[0] == "C" for letter in tag) else tag
 
 
 _TEXT: Final = r'"(?:[^"\\]|\\.)*"'

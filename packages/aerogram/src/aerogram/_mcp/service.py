@@ -72,7 +72,7 @@ from aerogram.errors import ContractError, InvalidReply, ReplyError
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import normalize_tool_result
 from aerogram.problems import look_first
-from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_request_id, new_request_id
+from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_client_tag, accept_request_id, new_request_id
 from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
@@ -84,7 +84,6 @@ from aerogram.tokens import Budget, split_by_client
 __all__ = ["ARCHIVE_TEMPLATE", "Caller", "OuterContract", "Service"]
 
 
-LONGEST_TAG: Final = 200
 _TRACE_PARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
@@ -161,8 +160,7 @@ class Caller(NamedTuple):
     @property
     def client_tag(self) -> str | None:
         """The caller's own mark, given back with the reply."""
-        tag = (self.meta or {}).get(PREFIX + "client_tag")
-        return tag if isinstance(tag, str) and 0 < len(tag) <= LONGEST_TAG else None
+        return accept_client_tag((self.meta or {}).get(PREFIX + "client_tag"))
 
 
 _NOBODY: Final = OuterContract()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -464,6 +465,16 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?")
 def accept_request_id(candidate: object) -> str | None:
     """The caller's request id if it is safe to log and to send back, else None."""
     return candidate if isinstance(candidate, str) and _REQUEST_ID.fullmatch(candidate) else None
+
+
+LONGEST_CLIENT_TAG: Final = 128
+
+
+def accept_client_tag(candidate: object) -> str | None:
+    """The caller's own mark if it is short and can be printed, so that it can be sent back; else None."""
+    if not isinstance(candidate, str) or not 0 < len(candidate) <= LONGEST_CLIENT_TAG:
+        return None
+    return None if any(unicodedata.category(letter)[0] == "C" for letter in candidate) else candidate
 
 
 def utc_timestamp(moment: dt.datetime | None = None, timespec: str = "milliseconds") -> str:
