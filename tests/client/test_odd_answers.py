@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 
 import httpx
@@ -104,6 +105,39 @@ FAULT = {"loc": ["body", "a"], "type": "missing", "msg": "no"}
 def test_faults_that_are_written_in_another_way_are_details(odd):
     problem = read(httpx.Response(422, json={"detail": [FAULT, FAULT | odd]})).problem
     assert problem.code == "VALIDATION_ERROR" and problem.details == {"detail": [FAULT, FAULT | odd]}
+
+
+WORDS = "some words " * 1_000
+HALVES = WORDS[:5_000].encode(), WORDS[5_000:].encode()
+PACKED = {
+    "in one piece": gzip.compress(WORDS.encode()),
+    "in two": b"".join(map(gzip.compress, HALVES)),
+    "in many": b"".join(gzip.compress(letter.encode()) for letter in WORDS),
+    "with padding": gzip.compress(WORDS.encode()) + b"\0" * 100,
+}
+
+
+@pytest.fixture
+def packed(serve):
+    async def answer(request):
+        way = request.path_params["way"]
+        content = PACKED["in one piece"][:-9] if way == "cut" else PACKED[way]
+        return Response(content, media_type="text/plain", headers={"content-encoding": request.query_params["as"]})
+
+    with httpx.Client(base_url=serve(Starlette(routes=[Route("/{way}", answer)]))) as connection:
+        yield Client(connection)
+
+
+@pytest.mark.parametrize("way", PACKED)
+@pytest.mark.parametrize("name", ["gzip", "GZIP", "x-gzip"])
+def test_an_answer_is_unpacked_to_its_end(packed, way, name):
+    """A gzip may be made of several, and its name may be written in capitals."""
+    assert packed.call(f"/{way}", {"as": name}).data == WORDS
+
+
+def test_a_packed_answer_that_was_cut_off_is_not_taken_for_the_whole(packed):
+    with pytest.raises(ContractError, match="end is missing"):
+        packed.call("/cut", {"as": "gzip"})
 
 
 def test_what_an_archive_gives_for_an_envelope_is_refused_where_it_is_none():

@@ -68,6 +68,9 @@ _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
 _OF_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _PACKINGS: Final = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 """How an answer may be packed, and what zlib calls it."""
+_GZIP: Final = b"\x1f"
+_SLICE: Final = 4096
+"""So many bytes are unpacked at once; what follows the end of a gzip is copied."""
 _PORTS: Final = {"http": 80, "https": 443}
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -234,31 +237,53 @@ class _Body:
     """What has arrived of the body of a response; it is unpacked here, because a few bytes may become gigabytes."""
 
     def __init__(self, reach: Reach, packing: str | None) -> None:
-        if packing is not None and packing not in ("identity", *_PACKINGS):
-            raise ContractError(f"the answer is packed as {packing[:50]!r}, which was not asked for")
-        bits = _PACKINGS.get(packing or "identity")
-        self._packed = None if bits is None else zlib.decompressobj(bits)
+        name = (packing or "identity").strip().lower().removeprefix("x-")
+        if name not in ("identity", *_PACKINGS):
+            raise ContractError(f"the answer is packed as {name[:50]!r}, which was not asked for")
+        self._bits = _PACKINGS.get(name, 0)
+        self._packed = zlib.decompressobj(self._bits) if self._bits else None
         self._reach = reach
         self._pieces: list[bytes] = []
+        self._arrived = 0
         self._size = 0
         self._ends = time.monotonic() + reach.seconds
 
     def add(self, piece: bytes) -> None:
         """Keep a piece; a body that goes on and on is refused."""
-        if self._packed is not None:
-            try:
-                piece = self._packed.decompress(piece, self._reach.bytes - self._size + 1)
-            except zlib.error as error:
-                raise ContractError(f"the answer cannot be unpacked: {error}") from error
-        self._pieces.append(piece)
-        self._size += len(piece)
-        if self._size > self._reach.bytes:
+        self._arrived += len(piece)
+        if self._packed is None:
+            self._keep(piece)
+        else:
+            for start in range(0, len(piece), _SLICE):
+                self._unpack(piece[start : start + _SLICE])
+        if self._arrived > self._reach.bytes:
             raise FollowedTooFar("bytes", self._reach.bytes)
         if time.monotonic() > self._ends:
             raise FollowedTooFar("seconds", self._reach.seconds)
 
+    def _unpack(self, packed: bytes) -> None:
+        """Keep what is packed in some bytes; several gzips may follow each other, and then padding."""
+        while packed and self._packed is not None:
+            if self._packed.eof:
+                if not packed.startswith(_GZIP):
+                    return
+                self._packed = zlib.decompressobj(self._bits)
+            try:
+                self._keep(self._packed.decompress(packed, self._reach.bytes - self._size + 1))
+            except zlib.error as error:
+                raise ContractError(f"the answer cannot be unpacked: {error}") from error
+            packed = self._packed.unused_data
+
+    def _keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > self._reach.bytes:
+            raise FollowedTooFar("bytes", self._reach.bytes)
+
     def in_response(self, response: Any) -> Any:
         """A response as if it had been read at once."""
+        if self._arrived and self._packed is not None and not self._packed.eof:
+            raise ContractError("the answer is packed, and its end is missing; ask again")
         kept = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_TRANSFER]
         return type(response)(
             response.status_code, headers=kept, content=b"".join(self._pieces), request=response.request
