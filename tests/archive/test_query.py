@@ -72,6 +72,24 @@ async def test_a_query_of_a_text_is_as_long_as_any_other(query):
         await retrieve(archive, Cursors(), Retrieval(content.hash, query=query))
 
 
+@pytest.mark.parametrize(("lines", "query"), [(3_000_000, "a"), (1_000_000, "a " * 900 + "b")], ids=["found", "read"])
+async def test_a_query_of_a_text_takes_no_more_than_any_other(lines, query):
+    """It is refused by the process that it has, which leaves everybody else as they were."""
+    turns = 0
+
+    async def take_turns():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0.01)
+
+    beside = asyncio.create_task(take_turns())
+    with pytest.raises(ValidationFailed, match=r"finds too much|took too long"):
+        await run_query("a\n" * lines, query)
+    beside.cancel()
+    assert turns > 20
+
+
 @pytest.mark.parametrize(
     ("kept_value", "query", "data", "told"),
     [

@@ -6,7 +6,6 @@ from, so that with enough pages nothing is out of reach at any budget.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from aerogram.answer import Call
 from aerogram.answer.aside import run_aside
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
-from aerogram.archive.query import LONGEST, run_query
+from aerogram.archive.query import run_query
 from aerogram.content import Content, short_digits
 from aerogram.content.datatext import read_data
 from aerogram.content.jsontext import dumps, pointer_of, value_at
@@ -146,7 +145,7 @@ async def retrieve(
     is_part = bool(asked.path) or asked.query is not None
     spell = None if held is None else held.write if not is_part else held.write_part if held.digits else None
     if asked.query is not None:
-        asked_of, value = value, await _ask(value, asked.query, principal)
+        asked_of, value = value, await run_query(value, asked.query, principal=principal)
         if value in (None, []):
             return ResumablePage(_nothing_found(asked_of, value), is_archived=True)
     if isinstance(value, str):
@@ -295,29 +294,6 @@ def _data_page(
         return _rows_page(value, asked, pager, kind, way_on)
     shown = Reply.ok(_select_fields(value, asked, kind))
     return ResumablePage(shown, whole_rows=True, is_archived=True)
-
-
-async def _ask(value: Any, query: str, principal: str | None) -> Any:
-    """What a query finds: in data by JMESPath, in a text the lines that have all of its words."""
-    if not isinstance(value, str):
-        return await run_query(value, query, principal=principal)
-    words = query.casefold().split()
-    if not words or len(query) > LONGEST:
-        raise ValidationFailed(
-            f"A query has 1 to {LONGEST} characters", remediation="Name words that the lines are to have"
-        )
-    return await asyncio.to_thread(_lines_with, value, words)
-
-
-def _lines_with(text: str, words: Sequence[str]) -> list[dict[str, Any]]:
-    """The lines that have all of these words, each with its number and the place where it begins."""
-    found, offset = [], 0
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        folded = line.casefold()
-        if all(word in folded for word in words):
-            found.append({"line": number, "offset": offset, "text": line.rstrip("\r\n")})
-        offset += len(line)
-    return found
 
 
 def _nothing_found(asked_of: Any, found: Any) -> Reply[Any]:

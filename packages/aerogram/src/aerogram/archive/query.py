@@ -1,8 +1,8 @@
-"""Query: what a JMESPath expression finds in a JSON value, within limits of time, memory and output.
+"""Query: what JMESPath finds in data, or words in a text, within limits of time, memory and output.
 
-An expression can double its own result a hundred times over, and no interpreter of the language can be stopped in the
-middle of a step. So it runs in a process of its own, which the system stops. Few of these run at once, whoever asks;
-of those who wait, nobody takes more than a few places.
+An expression can double its own result a hundred times over, a text can have millions of lines, and no interpreter can
+be stopped in the middle of a step. So a query runs in a process of its own, which the system stops. Few of these run
+at once, whoever asks; of those who wait, nobody takes more than a few places.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aerogram.errors import ContractError, MissingExtra, Unavailable, Validation
 __all__ = ["LONGEST", "run_query"]
 
 LONGEST: Final = 2_000
-"""Characters of an expression."""
+"""Characters of a query."""
 SECONDS: Final = 20.0
 """How long the process may take; of the processor it gets two seconds."""
 MOST_AT_ONCE: Final = 2
@@ -33,10 +33,11 @@ MOST_WAITING: Final = 8
 PATIENCE: Final = 10.0
 """Seconds that a query waits for its turn."""
 WRONG, TOO_LARGE = 3, 4
-"""How the process ends when the expression is wrong, and when it finds too much."""
+"""How the process ends when the query is wrong, and when it finds too much."""
 _PROGRAM: Final = Path(__file__).with_name("evaluation.py")
 _ADVICE: Final = "Write JMESPath, such as [?a=='b'].c; a number stands in backticks: [?n<`20`]"
 _SIMPLER: Final = "Ask for less at a time, such as [?state=='open'].id"
+_RARER: Final = "Name words that fewer lines have, each line all of them"
 
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[asyncio.Semaphore, Counter[str | None]]]] = (
@@ -73,24 +74,29 @@ def _busy() -> Unavailable:
     )
 
 
-async def run_query(value: Any, expression: str, *, principal: str | None = None) -> Any:
-    """What the expression finds; nothing is None. `principal` is who asks."""
-    if find_spec("jmespath") is None:
+async def run_query(value: Any, query: str, *, principal: str | None = None) -> Any:
+    """What is found: in data by JMESPath, where nothing is None, in a text the lines that have all of these words.
+
+    `principal` is who asks.
+    """
+    is_text = isinstance(value, str)
+    if not is_text and find_spec("jmespath") is None:
         raise MissingExtra("archive", "jmespath")
-    if not expression.strip() or len(expression) > LONGEST:
-        raise ValidationFailed(f"A query has 1 to {LONGEST} characters", remediation=_SIMPLER)
-    if "\0" in expression or expression.encode("utf-8", "replace").decode() != expression:
-        raise ValidationFailed("A query has no null and no half of a character in it", remediation=_SIMPLER)
+    simpler = _RARER if is_text else _SIMPLER
+    if not query.strip() or len(query) > LONGEST:
+        raise ValidationFailed(f"A query has 1 to {LONGEST} characters", remediation=simpler)
+    if "\0" in query or query.encode("utf-8", "replace").decode() != query:
+        raise ValidationFailed("A query has no null and no half of a character in it", remediation=simpler)
     async with _take_turn(principal):
-        return await _evaluate(value, expression)
+        return await _evaluate(value, query, simpler)
 
 
-async def _evaluate(value: Any, expression: str) -> Any:
+async def _evaluate(value: Any, query: str, simpler: str) -> Any:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
         str(_PROGRAM),
-        expression,
+        query,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -98,7 +104,7 @@ async def _evaluate(value: Any, expression: str) -> Any:
     try:
         out, said = await asyncio.wait_for(process.communicate(dumps(value)), SECONDS)
     except TimeoutError:
-        raise ValidationFailed("The query took too long", remediation=_SIMPLER) from None
+        raise ValidationFailed("The query took too long", remediation=simpler) from None
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
@@ -108,9 +114,9 @@ async def _evaluate(value: Any, expression: str) -> Any:
         try:
             return loads(out)
         except ContractError as error:  # a literal of the query may be a number without end, or nested too deeply
-            raise ValidationFailed("The query finds what is no JSON", remediation=_SIMPLER) from error
+            raise ValidationFailed("The query finds what is no JSON", remediation=simpler) from error
     if process.returncode == WRONG:
         words = said.decode("utf-8", "replace").strip()
         raise ValidationFailed(f"The query is wrong: {words}"[:500], remediation=_ADVICE)
     what = "finds too much" if process.returncode == TOO_LARGE else "took too long or too much memory"
-    raise ValidationFailed(f"The query {what}", remediation=_SIMPLER)
+    raise ValidationFailed(f"The query {what}", remediation=simpler)
