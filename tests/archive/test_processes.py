@@ -211,6 +211,7 @@ def test_a_write_starts_neither_an_event_loop_nor_a_thread(tmp_path: Path, monke
 
 INTERRUPTED = """
 import asyncio, sys
+from pathlib import Path
 from aerogram.archive import Archive
 from aerogram.content import Content
 
@@ -218,7 +219,8 @@ async def main():
     archive = Archive.at(sys.argv[1])
     await archive.put(Content.of_text("first"))
     writing = asyncio.create_task(archive.put(Content.of_text("x" * 2_000_000)))
-    await asyncio.sleep(0.0005)
+    while not writing.done() and not list(Path(sys.argv[1]).rglob("*.tmp")):
+        await asyncio.sleep(0)
     print("writing", flush=True)
     await writing
 
