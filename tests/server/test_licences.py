@@ -159,6 +159,14 @@ async def keep(server) -> None:
         await client.call_tool("get_chunks", {"chunk_ids": [1, 2, 3, 4, 5, 6], "max_tokens": 500})
 
 
+def show(server):
+    """What the page shows of a search, which it keeps for a while, so that a slider can be moved."""
+    call = {"operation": "semantic_search", "arguments": {"query": "prices"}}
+    told = httpx.post(f"{server.address}/page/api/shrink", json={"source": {"call": call}}, timeout=30)
+    assert told.status_code == 200
+    return told.text
+
+
 def test_what_was_kept_before_it_was_withheld_is_given_back_by_nobody(tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
@@ -185,7 +193,9 @@ def test_what_was_kept_of_a_document_that_comes_under_a_withheld_licence_is_give
         with Knowledge(tmp_path / "index") as index:
             index.ingest(docs)
         assert len(anyio.run(find_kept, server)[0]) == 4
+        assert "walrus" in show(server)
         (docs / "prices.md").write_text(SECRET)
         with Knowledge(tmp_path / "index") as index:
             index.ingest(docs)
         assert anyio.run(find_kept, server)[0] == []
+        assert "walrus" not in show(server)

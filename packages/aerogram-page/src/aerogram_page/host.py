@@ -77,6 +77,10 @@ class Host:
             remediation="Open a reply, or start the page with `aerogram serve`",
         )
 
+    async def generation(self) -> int:
+        """A number that changes whenever what is answered may: what was answered before is then not shown again."""
+        return 0
+
     async def parts(self) -> Sequence[str]:
         """What is mounted, without that of which there is nothing to show."""
         return self.mounted

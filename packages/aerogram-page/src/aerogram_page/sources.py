@@ -150,7 +150,7 @@ class Sources:
 
     async def _answer(self, call: asks.Operation, mode: Mode, principal: str | None, is_free: bool) -> ReplyView:
         """The answer to a call: the kept one, or that of whoever has just asked the same."""
-        asked = canonical_json([call.operation, call.arguments, mode, principal])
+        asked = canonical_json([call.operation, call.arguments, mode, principal, await self._host.generation()])
         key = sha256_of(asked)
         task = self._answers.get(key)
         if task is None or self._is_stale(task):

@@ -67,6 +67,7 @@ class Library:
         self._file = self._file_now()
         self.cursors = self._known.cursors
         self._realm = ""
+        self._generation = 0
 
     def __enter__(self) -> Self:
         return self
@@ -156,6 +157,12 @@ class Library:
             return bool(await self.ask(lambda known: known.directory().vendors()))
         except Unavailable:
             return True
+
+    async def generation(self) -> int:
+        """A number that changes whenever answers may; while the index is away, that of before."""
+        with contextlib.suppress(Unavailable):
+            self._generation = await self.ask(lambda known: known.store.generation)
+        return self._generation
 
     async def realm(self) -> str:
         """What stands for all that is withheld now; while the index is away, that of before."""

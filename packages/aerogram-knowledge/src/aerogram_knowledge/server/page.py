@@ -83,6 +83,10 @@ class ServerHost(Host):
         reply: Reply[Any] = await validate_call(getattr(tools, operation))(**given, **shaping)
         return reply
 
+    async def generation(self) -> int:
+        """The index's."""
+        return await self.library.generation()
+
     async def parts(self) -> Sequence[str]:
         """What is mounted; vendors only where there are some."""
         has_vendors = await self.library.has_vendors()
