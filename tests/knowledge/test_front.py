@@ -248,6 +248,18 @@ def test_what_states_a_licence_beside_another_one_counts_as_well(said, expected)
         ("<link rel='license noopener' href='/secret'>", "/secret"),
         ("<link rel=license href='/secret'><meta name=license content=MIT>", "MIT AND /secret"),
         ("<link rel=license href='https://example.org/mit'><meta name=license content=MIT>", "MIT"),
+        ("<link rel=license href='/licenses/MIT.html'><meta name=license content=MIT>", "MIT"),
+        ("<link rel=license href='/limited-secret'><meta name=license content=MIT>", "MIT AND /limited-secret"),
+        ("<link rel=license href='/secret/mit'><meta name=license content=MIT>", "MIT AND /secret/mit"),
+        ("<link rel=license href='mit?by=secret'><meta name=license content=MIT>", "MIT AND mit?by=secret"),
+        ("<link rel=license href='http://['><meta name=license content=MIT>", "MIT AND http://["),
+        ("<link rel=license href=MIT><link rel=license href=mit>", "MIT"),
+        ("<link rel=license href=MIT><link rel=license href=Secret>", UNKNOWN_LICENSE),
+        (
+            "<link rel=license href=MIT><link rel=license href=Secret><meta name=license content=MIT>",
+            "MIT AND NOASSERTION",
+        ),
+        ("<meta name=dc.rights content=Reserved><meta name=dc.rights content=Secret>", UNKNOWN_LICENSE),
         ("<meta name=dc.rights content=Secret><meta name=license content=MIT>", "MIT AND Secret"),
     ],
 )

@@ -13,7 +13,9 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from aerogram.digest.sources.html import HeadElement, attributes_of, head_elements, unescape
 from aerogram.digest.sources.preamble import LICENSES, STATED, split_preamble
@@ -139,11 +141,14 @@ def in_lower_case(*said: Mapping[Any, Any]) -> dict[str, Any]:
     What was said first counts. Of a licence that is stated again, and otherwise, nothing is known.
     """
     lower: dict[str, Any] = {}
-    for given, value in chain.from_iterable(one.items() for one in said):
-        name = str(given).lower()
-        is_other = name in lower and str(lower[name]).lower() != str(value).lower()
-        lower[name] = UNKNOWN_LICENSE if is_other and _names_license(name) else lower.get(name, value)
+    for name, value in chain.from_iterable(one.items() for one in said):
+        _add(lower, str(name).lower(), value)
     return lower
+
+
+def _add(said: dict[str, Any], name: str, value: Any) -> None:
+    is_other = name in said and str(said[name]).strip().lower() != str(value).strip().lower()
+    said[name] = UNKNOWN_LICENSE if is_other and _names_license(name) else said.get(name, value)
 
 
 def stated_licenses(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,17 +172,13 @@ def _names_license(name: str) -> bool:
 def front_of_html(markup: str) -> dict[str, Any]:
     """What an HTML page says of itself in its head; two licences that differ are none that is known."""
     found: dict[str, dict[str, str]] = {"link": {}, "meta": {}, "title": {}}
-    stated: dict[str, str] = {}
     for element in head_elements(markup):
         for name, value in _members_of(element):
-            found[element.name].setdefault(name, value)
-            if name == "license" and element.name == "meta":
-                stated[value.strip().lower()] = value
+            _add(found[element.name], name, value)
     said = found["link"] | found["meta"] | found["title"]
-    if len(stated) > 1:
-        said["license"] = UNKNOWN_LICENSE
-    elif stated and not _is_address_of(found["link"].get("license", ""), found["meta"]["license"]):
-        said["dc.rights"] = found["link"]["license"]
+    linked = found["link"].get("license")
+    if linked and not _is_address_of(linked, said["license"]):
+        said["dc.rights"] = linked
     return said
 
 
@@ -205,8 +206,14 @@ def _kind_of_license(name: str) -> str | None:
 
 
 def _is_address_of(link: str, license_: str) -> bool:
-    """Whether a link, if there is one, says nothing but what a licence says."""
-    return not link or re.sub(r"[\W_]", "", license_).lower() in re.sub(r"[\W_]", "", link).lower()
+    """Whether a link says nothing but what a licence says, as `…/licenses/MIT` does of MIT."""
+    try:
+        address = urlsplit(link.lower())
+    except ValueError:
+        return False
+    path = PurePosixPath(address.path)
+    is_named = license_.strip().lower() in (path.name, path.stem) and not address.query + address.fragment
+    return link == license_ or (is_named and {*path.parts[:-1]} <= {"/", *LICENSES})
 
 
 def text_of(said: Mapping[str, Any], *names: str) -> str | None:
