@@ -294,3 +294,51 @@ async def test_the_call_that_a_reply_names_works_where_much_is_said_besides() ->
     assert page.problem is None
     assert page.page is not None
     assert page.page.cursor
+
+
+RECORD = {"id": 1, "text": WORDS * 100}
+TABLE = {"rows": [{"id": number, "text": WORDS} for number in range(60)], "total": 60}
+MAP = {f"key {number}": {"id": number, "text": WORDS} for number in range(60)}
+
+
+@pytest.mark.parametrize(
+    ("data", "asked"),
+    [([RECORD], {}), (RECORD, {}), (TABLE, {}), (MAP, {}), (MAP, {"offset": 5})],
+    ids=["one row", "record", "rows", "map", "members"],
+)
+@pytest.mark.parametrize("dialect", ["response-v2", "bare"])
+async def test_a_cursor_goes_on_with_its_walk_whatever_room_there_is_now(
+    dialect: str, data: Any, asked: dict[str, Any]
+) -> None:
+    """With all the room at once, the second page is the last one, and both together are as they were."""
+    archive = Archive.in_memory()
+    (stored,) = await archive.put(Content.of_json(data))
+    contract = Contract(dialect=dialect, archive=archive, budget=20_000)
+
+    async def ask(max_tokens: int | None = None, **how: Any) -> Reply[Any]:
+        call = Call(contract, operation="retrieve", max_tokens=max_tokens)
+        return await answer(call, await retrieve_for(call, Retrieval(stored.hash, **how)))
+
+    first = await ask(500, **asked)
+    assert first.page is not None
+    assert first.page.cursor
+    rows = rows_of_all(data)[asked.get("offset", 0) :]
+    whole = (await ask(as_text=True)).data if isinstance(first.data, str) else rows
+    for again in (asked, {}):
+        last = await ask(**again, cursor=first.page.cursor)
+        assert last.page is not None
+        assert not last.page.has_more
+        assert first.data + last.data == whole
+
+
+def rows_of_all(data: Any) -> list[Any]:
+    if not isinstance(data, dict):
+        return list(data)
+    return list(data["rows"]) if "rows" in data else [{name: member} for name, member in data.items()]
+
+
+async def test_a_cursor_of_other_rows_is_refused_where_there_is_a_record() -> None:
+    desk = Desk()
+    (stored,) = await desk.archive.put(Content.of_json({"id": 1, "tags": ["a", "b"]}), principal="ada")
+    with pytest.raises(InvalidCursor):
+        await desk.fetch(hash=stored.hash, fields=["id"], cursor="EwywEiJ1oih963QbVdQRAA")

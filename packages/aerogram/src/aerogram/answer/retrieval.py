@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
-from aerogram.answer import Call
+from aerogram.answer import Call, refuse_cursor
 from aerogram.answer.aside import run_aside
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
@@ -22,7 +22,7 @@ from aerogram.content import Content, short_digits
 from aerogram.content.datatext import read_data
 from aerogram.content.jsontext import dumps, pointer_of, value_at
 from aerogram.cursor import Cursors
-from aerogram.errors import NotFound, ValidationFailed
+from aerogram.errors import InvalidCursor, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
 from aerogram.reply import WAY_ON, Fidelity, Notice, Page, Reply
 from aerogram.reply.identity import POSITION, Names
@@ -130,6 +130,8 @@ async def retrieve(
     if archive is None:
         raise NotFound("This server keeps no archive")
     pager = await _open_pager(asked, cursors, tool, principal, documented=documented)
+    if asked.cursor is not None:  # a walk has begun because it did not fit, and goes on whatever there is room for now
+        fits = lambda _: False  # noqa: E731
     way_on = partial(_way_on, tool) if names_calls else None
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
@@ -198,14 +200,24 @@ def _fits(call: Call, value: Any) -> bool:
 
 def _find_rows(value: dict[str, Any], asked: Retrieval, pager: Pager, fits: Fits) -> tuple[Any, Retrieval, Pager]:
     """What a reply has shown the first of: the members of a map, or the rows that an object is about; or the object."""
-    if asked.offset and is_map(value) and not asked.fields:
-        members = [{name: one} for name, one in value.items()]
+    if is_map(value) and not asked.fields:
         # the text of the same object is walked by other cursors
-        return members, asked, replace(pager, arguments={**pager.arguments, "members": True})
+        of_members = replace(pager, arguments={**pager.arguments, "members": True})
+        if asked.offset if asked.cursor is None else _goes_on(of_members, asked.cursor):
+            return [{name: one} for name, one in value.items()], asked, of_members
     bulk = None if fits(value) else _bulk_of(value)
     if bulk is None:
         return value, asked, pager
     return bulk.items, replace(asked, path=asked.path + pointer_of((bulk.name,))), pager
+
+
+def _goes_on(pager: Pager, cursor: str) -> bool:
+    """Whether a cursor is of this walk; whether it may still be used is said where it is opened."""
+    try:
+        pager.window(cursor)
+    except InvalidCursor as refused:
+        return (refused.details or {}).get("reason") not in ("garbled", "query", "signature")
+    return True
 
 
 def _bulk_of(value: dict[str, Any]) -> Rows | None:
@@ -292,6 +304,8 @@ def _data_page(
 ) -> ResumablePage:
     if isinstance(value, list):
         return _rows_page(value, asked, pager, kind, way_on)
+    if asked.cursor is not None:
+        raise refuse_cursor("no rows")
     shown = Reply.ok(_select_fields(value, asked, kind))
     return ResumablePage(shown, whole_rows=True, is_archived=True)
 
