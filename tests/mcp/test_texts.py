@@ -273,7 +273,7 @@ async def test_the_call_after_a_row_that_nothing_can_be_shown_of_leads_on(client
         while asked is not None:
             result = await client.call_tool("retrieve", asked)
             data, _, line = result.content[0].text.partition("\naerogram: ")
-            passed = re.match(r"0 of 40 shown, for the first is too large; whole: retrieve\(hash='(\w+)'\)", line)
+            passed = re.match("0 of 40 shown, for the first is too large; whole: retrieve", line)
             found += json.loads(data) if passed is None else [rows[len(found)]]
             asked, before = arguments(line), asked
             assert asked is None or asked["offset"] == len(found) > before.get("offset", 0)

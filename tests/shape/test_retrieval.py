@@ -342,3 +342,19 @@ async def test_a_cursor_of_other_rows_is_refused_where_there_is_a_record() -> No
     (stored,) = await desk.archive.put(Content.of_json({"id": 1, "tags": ["a", "b"]}), principal="ada")
     with pytest.raises(InvalidCursor):
         await desk.fetch(hash=stored.hash, fields=["id"], cursor="EwywEiJ1oih963QbVdQRAA")
+
+
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+async def test_what_is_named_for_the_whole_of_what_was_asked_back_is_not_the_same_call(dialect: str) -> None:
+    """A row of some lengths fits alone, and not beside what is said of it: then its text is to be asked for."""
+    archive = Archive.in_memory()
+    contract = Contract(dialect=dialect, archive=archive, budget=360, retrieve="retrieve")
+    named = []
+    for length in range(80, 320):
+        row = {"id": 2**60, "of": {"id": 2**61}, "text": "word " * length}
+        (stored,) = await archive.put(Content.of_json([row]))
+        call = Call(contract, operation="retrieve", arguments={"hash": stored.hash})
+        reply = await answer(call, await retrieve_for(call, Retrieval(stored.hash)))
+        named += [found for one in reply.notices for found in re.findall(r"whole: retrieve\(.*?\)", one.message)]
+    assert named
+    assert all(call.endswith(", as_text=True)") for call in named)

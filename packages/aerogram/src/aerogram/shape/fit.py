@@ -706,7 +706,7 @@ class _Fitting:
         last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.draft.resume is None and page is not None and page.cursor else ""
-        place: dict[str, Any] = {"offset": offset}
+        place: dict[str, Any] = {"offset": offset, "as_text": self._comes_as_text if shown.lower else None}
         return self._say(
             changes, level, words, outline or {}, then, keeps=keeps, ends=missing > 0, how=how, last=last, **place
         )
@@ -745,7 +745,7 @@ class _Fitting:
             first, offset = cuts[0] if cuts else None, _next_after(data, cuts[0]) if cuts else None
             words = f"{_describe_cuts(cuts)} shown{first.lacks if first else ''}"
             if first is None or not (first.steps or offset):
-                return self._say({"data": shown}, "partial", words, {}, how="whole")
+                return self._say({"data": shown}, "partial", words, {}, how="whole", as_text=self._comes_as_text)
             place: dict[str, Any] = {"path": pointer_of(first.steps) or None, "offset": offset}
             likewise = ", the others likewise" if len(cuts) > 1 else ""
             last = count_last(first.shown, first.total) if offset else 0
@@ -867,6 +867,11 @@ class _Fitting:
 
     # what is said about it
 
+    @property
+    def _comes_as_text(self) -> bool | None:
+        """What was asked back already is to be asked for as a text: the same call would give the same again."""
+        return self.draft.is_archived or None
+
     def _say(
         self,
         changes: dict[str, Any],
@@ -891,6 +896,7 @@ class _Fitting:
             words += say_cause(self.budget, self.measure.counter.unit, self.manner.asked)
         light, archive, retrieve = self._light, self.manner.archive, self.manner.retrieve
         keeps = keeps and archive
+        asked = {name: value for name, value in place.items() if value is not None}
         before, hashes = light.fidelity, {}
         if before is not None and before.archive_hashes:
             hashes = {(f"earlier-{name}" if name == DATA else name): one for name, one in before.archive_hashes.items()}
@@ -901,9 +907,10 @@ class _Fitting:
         if not archive:
             words = f"{words}; {NOT_KEPT}"
         elif keeps and retrieve is not None and retrieve.startswith("/"):
-            changes["actions"] = (*light.actions, Action(endpoint=retrieve, args={"hash": _STAND_IN}))
+            args = {"hash": _STAND_IN, **dict.fromkeys(asked.keys() & {"as_text"}, True)}
+            changes["actions"] = (*light.actions, Action(endpoint=retrieve, args=args))
         elif keeps and retrieve is not None:
-            given = "".join(f", {name}={value!r}" for name, value in place.items() if value is not None)
+            given = "".join(f", {name}={value!r}" for name, value in asked.items())
             words = add_call(words, retrieve, DEAR_DIGITS, given, how, besides, last)
         changes |= self._incomplete()
         if outline:
@@ -1185,7 +1192,8 @@ def _with_hash(reply: Reply[Any], digest: str) -> Reply[Any]:
     reply = reply.replace(notices=(*others, replace(own, message=message)))
     if not reply.actions or (reply.actions[-1].args or {}).get("hash") != _STAND_IN:
         return reply
-    return reply.replace(actions=(*reply.actions[:-1], replace(reply.actions[-1], args={"hash": digest})))
+    own_call = replace(reply.actions[-1], args={**(reply.actions[-1].args or {}), "hash": digest})
+    return reply.replace(actions=(*reply.actions[:-1], own_call))
 
 
 def _longest_text(record: dict[str, Any]) -> int:
