@@ -358,3 +358,11 @@ async def test_what_is_named_for_the_whole_of_what_was_asked_back_is_not_the_sam
         named += [found for one in reply.notices for found in re.findall(r"whole: retrieve\(.*?\)", one.message)]
     assert named
     assert all(call.endswith(", as_text=True)") for call in named)
+
+
+async def test_a_page_of_a_text_says_how_much_of_it_is_shown_where_a_contract_explains_what_is_partial() -> None:
+    archive = Archive.in_memory()
+    (stored,) = await archive.put(Content.of_text(WORDS * 100))
+    call = Call(Contract(dialect="standard-v2", archive=archive, budget=400), operation="retrieve")
+    page = await answer(call, await retrieve_for(call, Retrieval(stored.hash)))
+    assert [notice.message for notice in page.notices] == [f"{len(page.data)} of {len(WORDS) * 100} characters shown"]

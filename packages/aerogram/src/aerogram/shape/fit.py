@@ -764,6 +764,9 @@ class _Fitting:
             changes: dict[str, Any] = {"data": text[:count]}
             if self.draft.resume is not None:
                 page = replace(self._light.page or Page(), cursor=self.draft.resume(count), has_more=True)
+                if self.manner.warns:
+                    told = say_shown(count, page.total or len(text), "characters")
+                    changes["notices"] = (*self._light.notices, self.manner.note(told))
                 return self._light.replace(**changes, page=page, **self._incomplete())
             words = say_shown(count, len(text), "characters")
             if mark is not None:
