@@ -114,7 +114,8 @@ def fork_on_request(requests: socket.socket) -> dict[str, Any]:
             _take_streams(handles[:3])
             for other in (handles[3], requests.detach(), *pipes.values()):
                 os.close(other)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for kind in (signal.SIGCHLD, signal.SIGHUP):  # `nohup` may be before all of us
+                signal.signal(kind, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
             return json.loads(message)
         pipes[child] = handles[3]

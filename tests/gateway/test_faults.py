@@ -240,7 +240,7 @@ def test_a_gateway_ends_although_nobody_reads_its_standard_error():
     assert time.monotonic() - since < 10
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_answers_what_is_under_way_and_leaves_nothing_behind(kind, tmp_path):
     started = tmp_path / "pid"
     program = textwrap.dedent(f"""

@@ -6,9 +6,12 @@ import asyncio
 import gzip
 import io
 import json
+import os
 import signal
 import subprocess
+import sys
 import threading
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -331,7 +334,7 @@ def test_a_wait_until_a_date_is_told_in_seconds():
     assert refusal_of(429, {"retry-after": "9" * 400}).retry_after is None
 
 
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_gateway_that_is_told_to_end_says_what_its_calls_came_to(kind):
     async def call(url):
         async with silent(url, Person()) as client:
@@ -344,3 +347,34 @@ def test_a_gateway_that_is_told_to_end_says_what_its_calls_came_to(kind):
         process.send_signal(kind)
         assert process.stderr.read().splitlines()[-1].startswith("aerogram: 1 call, ")
         assert process.wait(20) == 0
+
+
+STUBBORN = """
+import os, runpy, sys, time
+print(os.getpid(), file=open(sys.argv[1], "w"))
+sys.argv[:] = ["odd"]
+runpy.run_path({odd!r}, run_name="__main__")
+time.sleep(600)
+"""
+"""A server that does not end when its input does."""
+
+
+def test_a_gateway_that_is_told_twice_to_end_leaves_no_server_behind(tmp_path):
+    async def call(url):
+        async with silent(url, Person()) as client:
+            await client.call_tool("heard", {})
+
+    noted = tmp_path / "pid"
+    server = [sys.executable, "-c", STUBBORN.format(odd=ODD[-1]), str(noted)]
+    with subprocess.Popen(
+        quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *server), text=True, stderr=subprocess.PIPE
+    ) as process:
+        url = next(line for line in process.stderr if "http://" in line).split()[-1]
+        asyncio.run(call(url))
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)  # or they would be one
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait(20) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(noted.read_text()), 0)

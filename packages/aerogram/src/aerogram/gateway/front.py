@@ -108,8 +108,9 @@ async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object
 
 def _on_signals(end: Callable[[], object]) -> None:
     loop = asyncio.get_running_loop()
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(kind, end)
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:  # as `nohup` has it
+            loop.add_signal_handler(kind, end)
 
 
 async def serve_port(
@@ -120,7 +121,7 @@ async def serve_port(
     leave: Callable[[], object],
     page: Page | None = None,
 ) -> None:
-    """Serve clients over HTTP until a signal wants the end, each relay at its path; a second one does not wait.
+    """Serve clients over HTTP until a signal wants the end, each relay at its path; a second one waits for no request.
 
     Host and Origin have to be of this machine. `leave` has to end the process, whatever its threads still wait for.
     """
@@ -159,6 +160,8 @@ async def serve_port(
         async with _showing(page, report):
             _on_signals(end)
             await server.serve([listener])
+            if server.force_exit and server.started:  # else the servers behind would go on
+                await server.lifespan.shutdown()
     report.end()
     leave()
 
