@@ -58,6 +58,14 @@ def test_the_page_is_told_of_its_limits_in_problem_details(limited):
     assert int(answer.headers["retry-after"]) > 0
 
 
+def test_the_files_of_the_page_cost_nothing(limited):
+    """A browser asks for dozens of them, without a key: they would use up what everybody without one has together."""
+    with httpx.Client(base_url=limited.address, timeout=30) as client:
+        files = [client.get(path).status_code for path in ("/", "/page/assets/app.js") for _ in range(5)]
+        asked = [client.get("/page/api/context").status_code for _ in range(4)]
+    assert (files, asked) == ([200] * 10, [200, 200, 200, 429])
+
+
 def question(number, operation="semantic_search"):
     return {"source": {"call": {"operation": operation, "arguments": {"query": f"token {number}"}}}}
 

@@ -18,6 +18,7 @@ from aerogram.channels import Sizer
 from aerogram.content.jsontext import dumps
 from aerogram.reply import Reply, utc_timestamp
 from aerogram.telemetry import Listener, Observation
+from aerogram_page.paths import FILES
 
 __all__ = ["PAGE", "Event", "Feed"]
 
@@ -74,7 +75,7 @@ class Feed:
         def hear(
             observation: Observation, reply: Reply[Any], facts: Mapping[str, Any], readings: Mapping[str, float]
         ) -> None:
-            if observation.operation == PAGE:
+            if observation.operation in (PAGE, FILES):
                 return
             told = _event_facts(via, observation, reply, facts, readings)
             if self._followers and told["tokens"] is None:

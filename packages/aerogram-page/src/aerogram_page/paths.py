@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["API", "ASSETS", "LARGEST_REPLY", "LARGE_BODIES", "OPEN"]
+__all__ = ["API", "ASSETS", "FILES", "LARGEST_REPLY", "LARGE_BODIES", "OPEN"]
 
 API: Final = "/page/api"
 ASSETS: Final = "/page/assets/"
+FILES: Final = "page_files"
+"""What requests for the document and its assets are called, of which there are dozens whenever the page is opened."""
 LARGEST_REPLY: Final = 16 * 1024 * 1024
 """Bytes of the largest reply that can be opened."""
 LARGE_BODIES: Final[Mapping[str, int]] = {

@@ -54,7 +54,7 @@ from aerogram_page.answers import PageAnswers
 from aerogram_page.calls import CallHistory
 from aerogram_page.host import Host
 from aerogram_page.live import PAGE
-from aerogram_page.paths import API, ASSETS, LARGE_BODIES, OPEN
+from aerogram_page.paths import API, ASSETS, FILES, LARGE_BODIES, OPEN
 from aerogram_page.work import compute, load
 
 try:
@@ -105,9 +105,13 @@ def page_routes(host: Host) -> list[Route]:
         ("GET", f"{API}/calls/{{number:int}}/{{hash}}", handlers.recover),
     ]
     return [
-        Route(path, _Endpoint(handler, path), methods=[method], name=PAGE, include_in_schema=False)
+        Route(path, _Endpoint(handler, path), methods=[method], name=_name(path), include_in_schema=False)
         for method, path, handler in table
     ]
+
+
+def _name(path: str) -> str:
+    return PAGE if path.startswith(API) else FILES
 
 
 def page_app(host: Host) -> Starlette:

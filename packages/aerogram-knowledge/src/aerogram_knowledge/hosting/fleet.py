@@ -25,6 +25,7 @@ from aerogram_knowledge.hosting.addresses import scheme_of
 from aerogram_knowledge.hosting.drain import Drain
 from aerogram_knowledge.hosting.metrics import Metrics
 from aerogram_knowledge.hosting.settings import BadSetting, Settings
+from aerogram_page.paths import FILES
 
 __all__ = ["CACHED", "RedisClock", "SharedParts"]
 
@@ -37,8 +38,8 @@ _AWAY: Final = (
 
 CACHED: Final = ("semantic_search", "find_vendor_info", "get_chunks")
 """Operations whose answers may be given again; a digest also archives, so it is made anew."""
-FREE: Final = ("health",)
-"""What costs nobody anything: balancers ask for it all the time, and without a key."""
+FREE: Final = ("health", FILES)
+"""What costs nobody anything: balancers and browsers ask for it all the time, and without a key."""
 AGREE_EVERY: Final = 30.0
 """Seconds after which the clock is compared again."""
 
