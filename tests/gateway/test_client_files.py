@@ -111,6 +111,7 @@ CODEX = """model = "some"   # not this one
 command = "uvx"          # from the tools
 args = ["mcp-server-git"]
 startup_timeout_sec = 20
+enabled = true
 
 [mcp_servers.git.env]
 GIT_TOKEN = "ghp_0123456789abcdefghij0123456789abcdef"
@@ -141,6 +142,41 @@ def test_a_file_that_is_no_plain_json_changes_in_its_servers_alone(aerogram, tmp
     assert wrapped.count('"wrap"') == 2
     assert aerogram("unwrap", str(file), "--yes").returncode == 0
     assert file.read_text() == text and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"url": "https://mcp.example.com/mcp", "headers": ["A: b"]},
+        {"url": "https://mcp.example.com/mcp", "env": [1]},
+        {"command": "uvx", "args": {"a": 1}},
+        {"command": "uvx", "env": "A=b"},
+        {"command": "uvx", "envFile": {"path": ".env"}},
+    ],
+    ids="-".join,
+)
+def test_an_entry_that_no_client_would_read_is_left_and_named(aerogram, tmp_path, entry):  # noqa: F811
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"odd": entry, "git": {"command": "git"}}}))
+    done = aerogram("wrap", "--config", str(file), "--yes")
+    assert done.returncode == 0 and b"not wrapped, for there is no way to do it: odd" in done.stderr
+    assert servers(file)["odd"] == entry
+
+
+def test_what_holds_for_each_server_is_taken_over_into_its_entry(aerogram, file):  # noqa: F811
+    options = ("--budget", "500", "--timeout", "5", "--redact", "--page", "--quiet")
+    assert aerogram("wrap", "--config", str(file), *options, "--yes").returncode == 0
+    words = ["--budget", "500", "--timeout", "5.0", "--redact", "--page", "--quiet"]
+    assert servers(file)["git"]["args"][4:11] == words
+
+
+@pytest.mark.parametrize(
+    "option", [["--env", "A"], ["--header", "A: b"], ["--sse"], ["--listen", "0"], ["--check"], ["--", "git"]]
+)
+def test_what_holds_for_one_server_is_refused_beside_a_file_of_several(aerogram, file, option):  # noqa: F811
+    done = aerogram("wrap", "--config", str(file), "--yes", *option)
+    assert done.returncode == 1 and b"cannot be given beside --config" in done.stderr
+    assert file.read_text() == FILE
 
 
 def test_an_entry_of_codex_gets_its_headers_and_variables_back(aerogram, tmp_path):  # noqa: F811

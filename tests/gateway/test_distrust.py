@@ -257,6 +257,7 @@ def test_half_of_a_character_costs_a_request_no_more_than_that(strict):
         ('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}', 5),
         ('{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}', None),
         ('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","_meta":[1]}}', 5),
+        ('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[1]}}', 5),
     ],
 )
 def test_what_is_no_request_is_refused_with_its_id(strict, line, number):

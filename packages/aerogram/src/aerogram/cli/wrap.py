@@ -86,7 +86,12 @@ def wrap(
     """Put the contract before an MCP server that cannot be changed."""
     require("mcp", "mcp")
     if config is not None:
-        _rewrite(config, client or budget, redact=redact, is_agreed=yes)
+        _refuse_beside_file(
+            {"a server": server, "--env": env, "--env-file": env_file, "--header": header, "--sse": sse}
+            | {"--login": login, "--listen": listen, "--settings": settings, "--server": name, "--check": check}
+        )
+        taken = {"--budget": budget or client, "--timeout": timeout}
+        _rewrite(config, {**taken, "--redact": redact, "--page": page, "--quiet": quiet}, is_agreed=yes)
         return
     given: dict[str, Any] = {
         "budget": int(budget) if budget and budget.isdecimal() else budget or client,
@@ -278,16 +283,25 @@ def _place(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _rewrite(config: Path, budget: str | None, *, redact: bool, is_agreed: bool) -> None:
-    """Wrap the servers of a client's file."""
+def _refuse_beside_file(given: Mapping[str, Any]) -> None:
+    """Refuse what is said of one server where all of a file are wrapped."""
+    names = [name for name, value in given.items() if value]
+    if names:
+        raise ValidationFailed(
+            f"{', '.join(names)} cannot be given beside --config",
+            remediation="Leave it out: each entry of the file says so of its own server",
+        )
+
+
+def _rewrite(config: Path, given: Mapping[str, Any], *, is_agreed: bool) -> None:
+    """Wrap the servers of a client's file, with the options that hold for each of them."""
     from aerogram.gateway.client_files import plan_wrap
     from aerogram.tokens import Budget
 
-    options = []
-    if budget is not None:
-        Budget.of(budget)
-        options += ["--budget", budget]
-    _agree(plan_wrap(config, [*options, "--redact"] if redact else options), is_agreed=is_agreed)
+    if given["--budget"] is not None:
+        Budget.of(given["--budget"])
+    options = [(option,) if value is True else (option, str(value)) for option, value in given.items() if value]
+    _agree(plan_wrap(config, [word for words in options for word in words]), is_agreed=is_agreed)
 
 
 def _agree(change: Change, *, is_agreed: bool) -> None:

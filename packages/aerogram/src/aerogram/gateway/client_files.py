@@ -41,6 +41,12 @@ _URLS: Final = ("url", "httpUrl", "serverUrl")
 _REMOTE: Final = frozenset(("type", *_URLS, *_HEADERS, _BY_NAME, _BEARER))
 _OWN_LOGINS: Final = frozenset(("auth", "headersHelper", "oauth"))
 """Ways to show who asks that only the client knows how to take."""
+_KINDS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("args", _PASSED), list),
+    **dict.fromkeys(("env", _BY_NAME, *_HEADERS), dict),
+    **dict.fromkeys((_BEARER, _FILE), str),
+}
+"""What the members of an entry are that the gateway is told of."""
 _URL_VARIABLE: Final = "AEROGRAM_URL"
 _NO_PLAIN_URL: Final = re.compile(r"[?#@$]|(?=[^/.:]*\d)[^/.:]{12,}|[^/.:]{32,}")
 """What stands in a URL that may hold a key: a query, a name, a variable, a part that is no word."""
@@ -154,7 +160,9 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _can_be_wrapped(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("args") or [], list):
+    if not isinstance(entry, dict) or not all(
+        isinstance(entry.get(one) or kind(), kind) for one, kind in _KINDS.items()
+    ):
         return False
     return isinstance(entry.get("command"), str) or (
         _url_of(entry) is not None and entry.keys().isdisjoint(_OWN_LOGINS)

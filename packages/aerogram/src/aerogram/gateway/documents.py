@@ -144,7 +144,7 @@ def _change(table: Any, entry: Entry) -> None:
     for key in [key for key in table if key not in entry]:
         del table[key]
     for key, value in entry.items():
-        if key not in table or table[key].unwrap() != value:
+        if key not in table or table[key] != value:
             table[key] = _inline(value)
 
 

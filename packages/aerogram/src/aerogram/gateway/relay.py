@@ -331,7 +331,7 @@ class Relay:
         if ctx.method in (_REMOVED if front.is_modern else _ADDED):
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         try:
-            _check_meta(ctx.params)
+            _check_objects(ctx.params)
             if ctx.method == "initialize":
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
@@ -705,9 +705,7 @@ class Relay:
         self.tools.is_known = True
 
     async def _call_tool(self, front: Front, params: Message) -> Message:
-        name, arguments = str(params.get("name")), params.get("arguments")
-        if not isinstance(arguments, dict):
-            arguments = {}
+        name, arguments = str(params.get("name")), params.get("arguments") or {}
         with contextlib.suppress(MCPError, ReplyError):  # the call itself will say what is wrong
             await self._learn_tools(front)
         if not self.tools.is_own(name) and not self.tools.is_shown(name):
@@ -988,10 +986,11 @@ def _covers(uris: Collection[str], uri: Any) -> bool:
     return any(str(uri) == one or str(uri).startswith(one.rstrip("/") + "/") for one in uris)
 
 
-def _check_meta(params: Params) -> None:
-    """Refuse a request whose `_meta` is no object, for it would be lost on the way."""
-    if not isinstance((params or {}).get("_meta") or {}, Mapping):
-        raise MCPError(mcp_types.INVALID_PARAMS, "_meta is an object")
+def _check_objects(params: Params) -> None:
+    """Refuse a request with something else where objects stand, for that would be lost on the way."""
+    for name in ("_meta", "arguments"):
+        if not isinstance((params or {}).get(name) or {}, Mapping):
+            raise MCPError(mcp_types.INVALID_PARAMS, f"{name} is an object")
 
 
 def _is_news(method: str) -> bool:
