@@ -1,6 +1,7 @@
 """Data in texts: what is data is read and written in its own form, and what only looks like it stays a text."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,41 @@ def test_whatever_stands_in_an_object_of_python_is_read_and_written_as_it_came(v
     rows = [{"id": 1, "value": value, "none": None}, {"id": 2, "value": False}]
     found = read_data([repr(rows)])
     assert found.value == rows and found.write(found.value) == repr(rows)
+
+
+SLOW = {
+    "escaped quotes that nobody closes": "{'" + "\\'" * 200_000,
+    "the same of the other kind": "{'a': \"" + '\\"' * 200_000,
+    "a line of spaces": "|a|\n" + " " * 400_000 + "x\n|b|\n|c|",
+    "spaces behind a line": "|a|\n--|--" + " " * 400_000 + "x\n|b|\n|c|",
+}
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_what_is_no_data_is_found_out_in_the_time_that_reading_takes(text):
+    """Looked at from each place anew, they would take hours, in which nobody else is answered."""
+    began = time.monotonic()
+    assert read_data([text]) is None
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fetching, 10%\rFetching, 20%\rdone\n" * 3,
+        "data:image/png;base64," + "A" * 200_000,
+        "name,note\n" + f"a,{'b' * 200_000}\n" * 3,
+    ],
+    ids=["a line that is written over", "a picture in an address", "a cell that is very long"],
+)
+def test_what_only_begins_as_a_table_stays_a_text(text):
+    assert read_data([text]) is None
+
+
+def test_a_number_beyond_all_exponents_is_kept_as_it_stands():
+    text = '{"a":1e-11111111111111111111,"b":0.12345678901234567890}'
+    found = read_data([text])
+    assert found.write(found.value) == text
 
 
 def test_several_texts_are_one_item_each():

@@ -366,3 +366,19 @@ async def test_the_end_of_a_long_text_is_one_call_away(client_of):
     assert found.content[0].text == TEXT[last:]
     assert [row["id"] for row in json.loads(rows.content[0].text)] == [298, 299]
     assert all_rows.content[0].text.startswith('[{"id":0},{"id":1}]')
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Fetching, 10%\rFetching, 20%\rdone\n" * 200, "data:image/png;base64," + "A" * 200_000],
+    ids=["progress", "a picture in an address"],
+)
+async def test_a_text_that_only_begins_as_a_table_is_cut_as_any_other(text):
+    server = fastmcp.FastMCP("texts")
+    server.tool(lambda: text, name="get")
+    install(server, budget=500, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as connection:
+        client = AsyncClient(connection)
+        reply = await client.call("get")
+        assert reply.problem is None and len(reply.data) < len(text)
+        assert (await client.whole(reply)).data == text

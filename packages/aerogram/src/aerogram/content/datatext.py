@@ -18,7 +18,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from gc import get_referents, is_tracked
 from itertools import chain
 from types import MappingProxyType
@@ -46,12 +46,15 @@ LONGEST_PYTHON: Final = 1_000_000
 """Characters; to read what Python writes takes longer than to read JSON."""
 _LOOKED_AT: Final = 10_000
 _DELIMITERS: Final = (",", "\t", ";")
-_DELIMITER_ROW: Final = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+\|?\s*")
+_DELIMITER_ROW: Final = re.compile(r"\s*+\|?\s*+:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)+\|?\s*")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _NAME: Final = re.compile(r"[^\W\d][\w .()/%#$€&+-]*")
 _INDENT: Final = re.compile(r"[\[{]\r?\n( +|\t)")
 _PYTHON: Final = re.compile(r"\s*\[?\{'")
-_TOKEN: Final = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|None|True|False""")
+_TOKEN: Final = re.compile(
+    r"""'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\\?\Z)|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|None|True|False""", re.DOTALL
+)
+"""A text goes on to its end or to that of everything, so that none is looked for in the middle of another."""
 _STRING_OR_NUMBER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)')
 _HALVES: Final = ("\\ud", "\\uD")
 _MOST_LEVELS: Final = 254
@@ -276,10 +279,17 @@ def _find_long_numbers(text: str, zeros: bytes) -> Mapping[str, str] | None:
         if not any(shape in zeros for shape in shapes):
             return {}
     numbers = {found[1] for found in _STRING_OR_NUMBER.finditer(text) if found[1] and not found[1].isdigit()}
-    rounded = [one for one in numbers if len(one) > _SURE_DIGITS and Decimal(one) != Decimal(repr(float(one)))]
+    rounded = [one for one in numbers if len(one) > _SURE_DIGITS and _is_rounded(one)]
     found = {written: one for one in rounded for written in _spellings(one)}
     is_clear = all(found[written] == one for one in numbers for written in _spellings(one) if written in found)
     return found if is_clear else None
+
+
+def _is_rounded(number: str) -> bool:
+    try:
+        return Decimal(number) != Decimal(repr(float(number)))
+    except InvalidOperation:  # an exponent that no decimal has, and much less a float
+        return True
 
 
 def _spellings(number: str) -> set[str]:
@@ -393,11 +403,13 @@ def _escape_cell(cell: str) -> str:
 def _read_csv(text: str) -> DataText | None:
     head = text.lstrip("\ufeff").split("\n", 1)[0]
     delimiter = next((one for one in _DELIMITERS if one in head), None)
-    if delimiter is None or not all(map(_is_name, next(csv.reader([head], delimiter=delimiter)))):
+    if delimiter is None:
         return None
     try:
+        if not all(map(_is_name, next(csv.reader([head], delimiter=delimiter)))):
+            return None
         names, *rows = csv.reader(io.StringIO(text.strip("\r\n"), newline=""), delimiter=delimiter, strict=True)
-    except csv.Error:
+    except csv.Error:  # a line that ends in its middle, a cell of very many letters
         return None
     if len(rows) < FEWEST_ROWS or not _are_rows(names, rows) or _is_prose(rows, delimiter):
         return None
