@@ -32,8 +32,24 @@ ODD_TOOLS = [
     {"name": "no_members", "inputSchema": {"type": "object", "properties": []}},
     {"name": "no_schemas", "inputSchema": 5, "outputSchema": {"type": "object", "properties": 5}},
     {"name": "no_meta", "inputSchema": {}, "outputSchema": [1], "_meta": 7},
+    {"name": "nothing_required", "inputSchema": {}, "outputSchema": {"type": "object", "required": None}},
+    {"name": "no_type", "inputSchema": {}, "outputSchema": {"type": 5}},
     5,
 ]
+ROWS = {"rows": [{"id": number, "words": "some words " * 5} for number in range(50)], "more": None}
+ROW_LIST = {"type": "array", "items": {"type": "object", "required": ["id", "words"]}, "minItems": 50}
+ANYTHING = {
+    "name": "anything",
+    "inputSchema": {"type": "object"},
+    "outputSchema": {
+        "type": "object",
+        "properties": {"rows": {"$ref": "#/$defs/rows"}, "more": True},
+        "additionalProperties": False,
+        "$defs": {"rows": ROW_LIST, "any": True, "none": False},
+    },
+}
+"""A tool with members of its output that may be anything, or nothing at all, as libraries write it in a word."""
+PLAIN = {"anything": {"content": [{"type": "text", "text": json.dumps(ROWS)}], "structuredContent": ROWS}}
 ERRORS = {
     "refuses": {"code": 4711, "message": f"bad token {SECRET}", "data": {"token": SECRET, "why": "because"}},
     "long_error": {"code": 4711, "message": "it failed again " * 9_000},
@@ -150,7 +166,7 @@ def call(asked, name):
         for method, params in NEWS.items() if name == "speak" else ():
             write(method=method, params=params)
         said = json.dumps(METHODS) if name == "heard" else f"its own {name}"
-        write(id=asked, result=(RESULTS | MISSHAPEN).get(name, {"content": [{"type": "text", "text": said}]}))
+        write(id=asked, result=(RESULTS | MISSHAPEN | PLAIN).get(name, {"content": [{"type": "text", "text": said}]}))
 
 
 def list_tools(params):
@@ -160,7 +176,8 @@ def list_tools(params):
         page = int(params.get("cursor", 0)) + 1
         names, more = [f"tool-{page}"], {"nextCursor": str(page)}
     odd = ODD_TOOLS if "odd_tools" in NAMES else []  # which a client of a library would not take
-    return {"tools": [*odd, *({"name": name, "inputSchema": {"type": "object"}} for name in names)], **more}
+    plain = ({"name": name, "inputSchema": {"type": "object"}} for name in names)
+    return {"tools": [*odd, *plain, ANYTHING], **more}
 
 
 def main():

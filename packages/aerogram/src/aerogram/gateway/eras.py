@@ -100,12 +100,27 @@ def list_tools(result: Mapping[str, Any]) -> list[Message]:
 
 
 def read_schema(schema: Any) -> Message | None:
-    """The schema of an object, if it is one: some servers write a list where an object has no members."""
+    """The schema of an object, if it is one that can be read: servers write a list or a null where there is nothing.
+
+    What is written as true, for anything, or as false, for nothing at all, is put as the object that says the same.
+    """
     if not isinstance(schema, dict):
         return None
-    members = schema.get("properties", {})
-    is_whole = isinstance(members, dict) and all(isinstance(one, dict) for one in members.values())
-    return schema if is_whole and isinstance(schema.get("$defs", {}), dict) else None
+    read = {name: _read_members(schema[name]) for name in ("properties", "$defs") if name in schema}
+    asked, kinds = schema.get("required", []), schema.get("type", [])
+    is_whole = None not in read.values() and _are_names(asked) and (isinstance(kinds, str) or _are_names(kinds))
+    return {**schema, **read} if is_whole else None
+
+
+def _read_members(members: Any) -> Message | None:
+    if not isinstance(members, dict):
+        return None
+    read = {name: ({} if one else {"not": {}}) if isinstance(one, bool) else one for name, one in members.items()}
+    return read if all(isinstance(one, dict) for one in read.values()) else None
+
+
+def _are_names(names: Any) -> bool:
+    return isinstance(names, list) and all(isinstance(one, str) for one in names)
 
 
 def to_legacy(method: str, result: Mapping[str, Any]) -> Message:
