@@ -154,6 +154,16 @@ def test_a_file_of_something_else_is_refused_and_left_alone(keys, text):
     assert keys.path.read_text() == text
 
 
+@pytest.mark.parametrize("plan", ["", " ", ","])
+def test_no_key_has_limits_of_its_own_that_limit_nothing(keys, plan):
+    """It would escape those of everybody, because of a variable that was not set."""
+    with pytest.raises(ValidationFailed, match="are no limits; limits such as"):
+        keys.create("ada", plan=plan)
+    key = keys.create("ada").key
+    keys.path.write_text(keys.path.read_text().replace('"plan": null', '"plan": ""'))
+    assert keys.plan_of(key.principal) is None
+
+
 async def test_each_key_has_its_own_limits(keys):
     small = keys.create("small", plan="1/hour, search=9/day").key
     usual = keys.create("usual").key

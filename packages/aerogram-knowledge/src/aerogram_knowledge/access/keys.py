@@ -187,7 +187,7 @@ class Keys:
     def plan_of(self, principal: str | None) -> Plan | None:
         """The limits of a principal that is a key with limits of its own."""
         key = self._current().get((principal or "").removeprefix("key:"))
-        return None if key is None or key.plan is None else parse_plan(key.plan)
+        return parse_plan(key.plan) if key is not None and key.plan else None
 
     def _current(self) -> Mapping[str, Key]:
         """The keys as the document has them now."""
@@ -241,9 +241,11 @@ def _check(name: str, plan: str | None) -> None:
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise ValidationFailed(f"the name of a key is one line of at most {LONGEST_NAME} characters")
     try:
-        parse_plan(plan or "")
+        says_none = plan is not None and parse_plan(plan) == Plan()
     except ValueError:
-        raise ValidationFailed(f"{plan!r} are no limits; {ALLOWED}", details={"field": "limits"}) from None
+        says_none = True
+    if says_none:  # a key with such limits would have none at all, not even those of everybody
+        raise ValidationFailed(f"{plan!r} are no limits; {ALLOWED}", details={"field": "limits"})
 
 
 log = logging.getLogger("aerogram.server")
