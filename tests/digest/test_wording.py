@@ -161,6 +161,24 @@ def test_a_part_of_a_sentence_is_not_what_the_text_says(part):
     assert bool(verify(said(payload, summary=payload.summary, key_points=[part]), text).unfound) is not is_whole
 
 
+SIGNS = (
+    "It is wrong to say that approx. nine in ten patients were healed.\n\n"
+    "Nobody has said, as was claimed by Acme Inc. the money was stolen.\n\n"
+    "Tickets cost four crowns etc. only on days without rain.\n\nYes. The ferry runs.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "part", ["nine in ten patients were healed.", "the money was stolen.", "Tickets cost four crowns etc."]
+)
+def test_a_sign_that_ends_no_sentence_leaves_no_part_of_one_to_be_said(part):
+    text = read(SIGNS)
+    payload = digest_text(text, "What do tickets cost?")
+    assert [one.text for one in verify(said(payload, summary=part, key_points=[]), text).unfound] == [part]
+    whole = said(payload, summary=" ".join(SIGNS.split()), key_points=["Yes.", "The ferry runs.", *SIGNS.split("\n\n")])
+    assert verify(whole, text).unfound == ()
+
+
 def test_a_word_that_is_too_long_for_a_digest_is_found_in_the_text_that_it_was_cut_from():
     text = read("ticket https://example.com/" + "ticket-" * 90 + "\n")
     payload = digest_text(text, "ticket")

@@ -211,13 +211,19 @@ def _is_heading(text: str, first: int, last: int) -> bool:
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, SentenceKind]]:
     first = start
-    for mark in _END.finditer(text, start, end):
-        if mark.end() - first < _SHORTEST or (mark[0][0] == "." and not _ends_sentence(text, first, mark.end(), end)):
-            continue
-        yield first, mark.end(), "prose"
-        first = mark.end()
+    for place in find_ends(text, start, end):
+        if place - first >= _SHORTEST:
+            yield first, place, "prose"
+            first = place
     if text[first:end].strip():
         yield first, end, "prose"
+
+
+def find_ends(text: str, start: int, end: int) -> Iterator[int]:
+    """Where sentences end inside of a span, also those of a word or two."""
+    for mark in _END.finditer(text, start, end):
+        if mark[0][0] != "." or _ends_sentence(text, start, mark.end(), end):
+            yield mark.end()
 
 
 def _ends_sentence(text: str, first: int, mark_end: int, end: int) -> bool:

@@ -7,11 +7,12 @@ import asyncio
 import re
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, overload
 
 from aerogram.content import Content
 from aerogram.digest.payload import MAX_SNIPPET, DigestPayload
-from aerogram.digest.sentences import split
+from aerogram.digest.sentences import find_ends, split
 from aerogram.digest.text import UNSPACED, CanonicalText, InvalidLocator, Locator, text_hash
 from aerogram.errors import IntegrityError, NotFound
 from aerogram.shape.facts import count_digest
@@ -19,7 +20,6 @@ from aerogram.shape.facts import count_digest
 _SENTENCE_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*|\s*\n\s*")
 _IN_RUN = re.compile(f"[{UNSPACED}]")
 _BLANK_IN_RUN = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
-_PART_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*")
 _BULLET = re.compile(r"\A[-*+•・]\s+")
 _CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’»)\]]+""")
 _LONG = 60
@@ -27,6 +27,8 @@ _LONG = 60
 _MOST_STARTS = 100
 """Where another sentence is tried to begin in one that runs on; one that was made up could have any number."""
 _COUNTS = ("original_chars", "digest_chars", "compression_ratio")
+_MOST_SIGNS = 5
+"""So many signs that end sentences elsewhere, as behind an abbreviation, may stand inside of one that is looked for."""
 _MOST_PLACES = 50
 """So many places of the text that have some words are looked at."""
 
@@ -41,15 +43,10 @@ class UnfoundSentence:
 
 def find_unfound(payload: DigestPayload, text: str) -> tuple[UnfoundSentence, ...]:
     """The sentences of summary and key points that do not stand in a canonical text."""
-    words = _TextMatcher(text, MAX_SNIPPET)
-    return tuple(UnfoundSentence(field, one) for field, one in _sentences(payload) if not words.contains(one))
-
-
-def _sentences(payload: DigestPayload) -> Iterator[tuple[str, str]]:
+    matcher = _TextMatcher(text, MAX_SNIPPET)
     fields = {"summary": payload.summary}
     fields |= {f"key_points[{number}]": point for number, point in enumerate(payload.key_points)}
-    for field, said in fields.items():
-        yield from ((field, one.strip()) for one in _SENTENCE_END.split(said) if one.strip())
+    return tuple(UnfoundSentence(field, one) for field, said in fields.items() for one in matcher.find_unfound(said))
 
 
 class _TextMatcher:
@@ -68,8 +65,9 @@ class _TextMatcher:
         length = 0
         for sentence in split(text, len(text) + 1):
             begun = length
-            for part in _PART_END.split(_BULLET.sub("", text[sentence.start : sentence.end])):
-                said = _in_one_line(part)
+            whole = _BULLET.sub("", text[sentence.start : sentence.end])
+            for part in pairwise((0, *find_ends(whole, 0, len(whole)), len(whole))):
+                said = _in_one_line(whole[slice(*part)])
                 if not said:
                     continue
                 gap = " " if pieces and not (_IN_RUN.match(said) or _IN_RUN.match(pieces[-1][-1])) else ""
@@ -80,6 +78,17 @@ class _TextMatcher:
             if sentence.end - sentence.start > limit:
                 self._long.append((begun, length))
         return "".join(pieces)
+
+    def find_unfound(self, said: str) -> Iterator[str]:
+        """The sentences of what is said that do not stand in the text."""
+        parts = [one.strip() for one in _SENTENCE_END.split(said) if one.strip()]
+        at = 0
+        while at < len(parts):
+            ends = range(at + 1, min(at + 1 + _MOST_SIGNS, len(parts)) + 1)
+            end = next((end for end in ends if self.contains(" ".join(parts[at:end]))), None)
+            if end is None:
+                yield parts[at]
+            at = end or at + 1
 
     def contains(self, sentence: str) -> bool:
         """Whether a sentence stands in the text, or several do that run on."""
