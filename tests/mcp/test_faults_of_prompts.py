@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from aerogram.errors import NotFound
 from aerogram.fastmcp import install as install_fastmcp
 from aerogram.mcp import install as install_sdk
+from aerogram.telemetry import Observer
 
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 SECRET = "hunter2hunter2"
@@ -45,6 +46,25 @@ async def refused(made, name, arguments=None):
         with pytest.raises(MCPError) as caught:
             await client.get_prompt(name, arguments)
     return caught.value.error
+
+
+@FRAMEWORKS
+async def test_an_exception_that_is_raised_from_itself_is_answered(make):
+    """As in `except OSError as error: raise error from error`; whoever looks for its causes comes to an end."""
+    made = make(observer=Observer())
+
+    def crash() -> str:
+        try:
+            raise OSError("no disk")
+        except OSError as error:
+            raise error from error
+
+    made[1](crash)
+    made[0].resource("data://crash")(crash)
+    assert (await refused(made, "crash")).data["code"] == "INTERNAL_ERROR"
+    async with made[2](made[0]) as client:
+        with pytest.raises(MCPError, match="the log has it"):
+            await client.read_resource("data://crash")
 
 
 @FRAMEWORKS

@@ -10,7 +10,7 @@ any JSON value; before that structured content is an object.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -130,9 +130,16 @@ def problem_told(error: BaseException) -> Problem:
 
 def find_declared(error: BaseException | None) -> ReplyError | None:
     """What somebody has declared to be the caller's business, below the errors of a framework that were made of it."""
-    while error is not None and not isinstance(error, ReplyError):
+    return next((one for one in _causes_of(error) if isinstance(one, ReplyError)), None)
+
+
+def _causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, what has caused it, and so on; `raise error from error` makes one its own cause."""
+    known: list[BaseException] = []
+    while error is not None and all(error is not one for one in known):
+        yield error
+        known.append(error)
         error = error.__cause__
-    return error
 
 
 _PROMPT_FAULTS: Final[Mapping[str, tuple[type[ReplyError], str]]] = {
@@ -147,11 +154,12 @@ _RENDERING: Final = "Error rendering prompt "
 
 def prompt_fault(error: BaseException) -> Exception | None:
     """What is below the one error that frameworks make of all that goes wrong with a prompt; None for any other."""
-    while str(error).startswith(_RENDERING) and isinstance(error.__cause__, Exception):
-        error = error.__cause__
-        if not str(error).startswith(_RENDERING):
-            return find_declared(error) or _callers_fault(error) or blame_handler(error)
-    return _callers_fault(error)
+    if not str(error).startswith(_RENDERING):
+        return _callers_fault(error)
+    below = next((one for one in _causes_of(error) if not str(one).startswith(_RENDERING)), None)
+    if not isinstance(below, Exception):
+        return None
+    return find_declared(below) or _callers_fault(below) or blame_handler(below)
 
 
 def _callers_fault(error: BaseException) -> ReplyError | None:
