@@ -333,6 +333,18 @@ def test_odd_names_of_folders_are_filtered_by_as_any_other(write, index):
     assert [found(" sp /y.md"), found("sp ")] == [[" sp /y.md"], []]
 
 
+def test_each_name_of_a_file_can_be_asked_for(write, index):
+    deep = "/".join(f"{number:03}-{'x' * 60}" for number in range(15)) + "/deep.md"
+    names = ["~x.md", "a\\b.md", "farm/apple.md", deep]
+    index.ingest(write(dict.fromkeys(names, "One gnu.")))
+
+    def found(path: str) -> list[str]:
+        return [row["source_file"] for row in index.search("gnu", filters={"path": path}).data]
+
+    assert [found(name) for name in names] == [[name] for name in names]
+    assert found("farm\\apple.md") == ["farm/apple.md"]  # as it is written elsewhere
+
+
 def test_what_is_no_file_to_read_is_in_the_status_until_it_is_mended(write, tmp_path):
     folder = write({"ok.md": GUIDE, "part/ok.md": HARVEST})
     (folder / "out.md").symlink_to("/etc/hostname")

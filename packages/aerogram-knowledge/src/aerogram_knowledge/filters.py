@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from aerogram.errors import ValidationFailed
 
-__all__ = ["Filters", "key_of", "steps_of"]
+__all__ = ["LONGEST_PATH", "Filters", "key_of", "steps_of"]
 
 MOST_VALUES: Final = 50
 LONGEST_VALUE: Final = 300
+LONGEST_PATH: Final = 1_300
+"""Bytes of a document's path: an index of PostgreSQL takes 2,704, with a record's own name of up to 300 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Filters:
         said = {name: value for name, value in (given or {}).items() if value is not None and value != ""}
         category, path, licenses = (_values(name, said.get(name, ())) for name in ("category", "path", "license"))
         after, before = (_day(name, said[name]) if name in said else None for name in ("after", "before"))
-        return cls(category, tuple(map(_path, path)), licenses, after, before)
+        spellings = (spelling for one in path for spelling in (one, one.replace("\\", "/")))
+        return cls(category, tuple(dict.fromkeys(map(_path, spellings))), licenses, after, before)
 
     @property
     def is_open(self) -> bool:
@@ -83,15 +86,16 @@ def _values(name: str, given: Any) -> tuple[str, ...]:
     several: Sequence[Any] = (given,) if isinstance(given, str) else given
     if not isinstance(several, (list, tuple)) or not all(isinstance(one, str) for one in several):
         raise _refusal(name, "a text or a list of texts", given)
-    if len(several) > MOST_VALUES or any(len(one) > LONGEST_VALUE or "\0" in one for one in several):
-        raise _refusal(name, f"at most {MOST_VALUES} texts of {LONGEST_VALUE} characters", given)
+    longest = LONGEST_PATH if name == "path" else LONGEST_VALUE
+    if len(several) > MOST_VALUES or any(len(one) > longest or "\0" in one for one in several):
+        raise _refusal(name, f"at most {MOST_VALUES} texts of {longest} characters", given)
     return tuple(one for one in several if one)
 
 
 def _path(given: str) -> str:
     """A path below the root; one that leads out of it is refused."""
-    steps = [step for step in given.replace("\\", "/").split("/") if step not in ("", ".")]
-    if ".." in steps or given.startswith(("/", "~")):
+    steps = [step for step in given.split("/") if step not in ("", ".")]
+    if ".." in steps or given.startswith(("/", "~/")):
         raise _refusal("path", "a path below the indexed folder", given)
     return "/".join(steps)
 

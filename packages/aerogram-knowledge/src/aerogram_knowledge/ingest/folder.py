@@ -17,14 +17,13 @@ from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import File, suffix_of
 from aerogram_knowledge.documents.files import changed_ns, link_fault
+from aerogram_knowledge.filters import LONGEST_PATH
 from aerogram_knowledge.roots import RENAME, TAKEN, Roots, absolute
 from aerogram_knowledge.vendors.graph import SUFFIXES as GRAPH_SUFFIXES
 
 __all__ = ["FolderListing", "list_files", "resolve"]
 
 SUFFIXES: Final = frozenset((*DOCUMENT_SUFFIXES, *GRAPH_SUFFIXES))
-LONGEST_PATH: Final = 1_300
-"""Bytes; an index of PostgreSQL takes 2,704, among which is a record's own name of up to 300 characters."""
 
 
 @dataclass

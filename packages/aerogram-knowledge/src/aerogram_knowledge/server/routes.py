@@ -38,6 +38,7 @@ from aerogram.fastapi import Versions, from_health, install, shapes
 from aerogram.reply import Action, Notice, Page, QueryEcho, Reply, ResumablePage
 from aerogram.shape.fit import DATA
 from aerogram.shape.modes import Mode
+from aerogram_knowledge.filters import LONGEST_PATH
 from aerogram_knowledge.licences import CODE as LICENSE_GATE
 from aerogram_knowledge.server.health import HealthChecks
 from aerogram_knowledge.server.library import Library
@@ -130,7 +131,7 @@ class DigestRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source_file: str = Field(min_length=1, max_length=1_000, examples=["security/jwt-guide.md"])
+    source_file: str = Field(min_length=1, max_length=LONGEST_PATH, examples=["security/jwt-guide.md"])
     query: str = Field(min_length=1, max_length=500, examples=["How long is a token valid?"])
 
 
@@ -289,7 +290,7 @@ class _LibraryRoutes:
         @shapes(headers=_loss_headers)
         async def digest(
             request: Request,
-            source_file: Annotated[str, Query(min_length=1, max_length=1_000, description="From a search")],
+            source_file: Annotated[str, Query(min_length=1, max_length=LONGEST_PATH, description="From a search")],
             query: Annotated[str, Query(min_length=1, max_length=500, description="A question, or words")],
             max_tokens: MaxTokens = None,
         ) -> Any:

@@ -22,6 +22,7 @@ from aerogram.errors import NotFound
 from aerogram.fastmcp import install
 from aerogram.reply import Fidelity, Reply
 from aerogram.shape.modes import Mode
+from aerogram_knowledge.filters import LONGEST_PATH
 from aerogram_knowledge.server.library import Library
 from aerogram_knowledge.server.numbers import Whole
 
@@ -146,7 +147,7 @@ class LibraryTools:
 
     async def digest_document(
         self,
-        source_file: Annotated[str, Field(min_length=1, max_length=1000, description="From a search")],
+        source_file: Annotated[str, Field(min_length=1, max_length=LONGEST_PATH, description="From a search")],
         query: Query,
     ) -> Reply[Any]:
         """Condense a document for a question, with quotations that can be checked."""
