@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 
 from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, QUESTIONS, RESULTS, SAYS, SECRET, UNREAD
+from gateway.test_tasks import ENVELOPE
 from gateway.test_wire import Wire
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd.py"))]
@@ -277,6 +278,38 @@ def test_what_is_no_request_is_refused_with_its_id(strict, line, number):
     write(strict, line)
     answer = strict.read()
     assert answer["id"] == number and answer["error"]["code"] in (-32700, -32600, -32602)
+
+
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"_meta": {CAPABILITIES: ["sampling"]}}),
+        ("tools/call", {"_meta": {CAPABILITIES: {"extensions": 5}}}),
+        ("tools/call", {"inputResponses": 5}),
+        ("tools/call", {"inputResponses": {"QUESTION": 5}}),
+        ("subscriptions/listen", {"notifications": ["x"]}),
+        ("subscriptions/listen", {"notifications": {"resourceSubscriptions": 5}}),
+        ("subscriptions/listen", {"notifications": {"resourceSubscriptions": [5]}}),
+    ],
+)
+def test_what_a_modern_client_says_in_another_shape_is_refused_and_costs_no_question_its_answer(method, params):
+    wire = Wire("", server=[sys.executable, str(Path(__file__).with_name("asking.py")), "legacy"])
+    envelope = {**ENVELOPE, CAPABILITIES: {"elicitation": {}}}
+    about = {"name": "ask", "arguments": {"who": "Ada"}}
+    asked = wire.ask(1, "tools/call", **about, _meta=envelope)["result"]
+    (question,) = asked["inputRequests"]
+    wrong = json.loads(json.dumps(params).replace("QUESTION", question))
+    meta = {**envelope, **wrong.pop("_meta", {})}
+    refused = wire.ask(2, method, **about, requestState=asked["requestState"], **wrong, _meta=meta)
+    assert refused["error"]["code"] == -32602
+    right = {"inputResponses": {question: {"action": "accept"}}, "requestState": asked["requestState"]}
+    answer = wire.ask(3, "tools/call", **about, **right, _meta=envelope)["result"]
+    assert answer["content"][0]["text"] == 'Ada was told {"action": "accept"}'
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
 
 
 def test_news_that_cannot_be_read_are_passed_over(strict):

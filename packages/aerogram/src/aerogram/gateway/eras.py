@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import mcp_types
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "is_complete",
     "is_modern",
     "list_tools",
+    "read_object",
     "read_schema",
     "strip_envelope",
     "task_of",
@@ -91,6 +93,14 @@ def add_envelope(params: Mapping[str, Any] | None, info: Any, capabilities: Any,
 def strip_envelope(params: Mapping[str, Any] | None) -> Message | None:
     """Parameters for a legacy server, which knows from the handshake who asks."""
     return with_meta(params, dict.fromkeys(_ENVELOPE)) or None
+
+
+def read_object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A member of what a client says that has to be an object, or nothing."""
+    found = holder.get(name) or {}
+    if not isinstance(found, Mapping):
+        raise MCPError(mcp_types.INVALID_PARAMS, f"{name} is an object")
+    return found
 
 
 def list_tools(result: Mapping[str, Any]) -> list[Message]:

@@ -16,6 +16,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 
 from aerogram.content.jsontext import dumps
+from aerogram.gateway.eras import read_object
 
 __all__ = ["INTERACTIVE", "Calls", "Questions"]
 
@@ -58,9 +59,9 @@ class Questions:
 
     def answer(self, responses: Mapping[str, Any]) -> None:
         """Give the answers to whoever waits for them."""
-        for key, response in responses.items():
+        for key, response in [(key, dict(read_object(responses, key))) for key in responses]:
             if key in self._open and not self._open[key][1].done():
-                self._open.pop(key)[1].set_result(dict(response))
+                self._open.pop(key)[1].set_result(response)
         self._note()
 
 
@@ -102,13 +103,14 @@ class Calls:
             waiting = _Waiting(asyncio.ensure_future(call), about, questions, place)
         else:
             call.close()
-            found = self._waiting.pop(str(state), None)
+            found = self._waiting.get(str(state))
             if found is None or found.about != about:
                 raise MCPError(
                     mcp_types.INVALID_PARAMS, "This request state is unknown or expired: call again without it"
                 )
             waiting = found
-            waiting.questions.answer(params.get("inputResponses") or {})
+            waiting.questions.answer(read_object(params, "inputResponses"))
+            del self._waiting[state]
         return await self._wait(waiting)
 
     async def _wait(self, waiting: _Waiting) -> Message:

@@ -41,6 +41,7 @@ from aerogram.gateway.eras import (
     is_answer,
     is_modern,
     list_tools,
+    read_object,
     strip_envelope,
     task_of,
     to_legacy,
@@ -331,7 +332,8 @@ class Relay:
         if ctx.method in (_REMOVED if front.is_modern else _ADDED):
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", ctx.method)
         try:
-            _check_objects(ctx.params)
+            for name in ("_meta", "arguments"):  # which would be lost on the way
+                read_object(ctx.params or {}, name)
             if ctx.method == "initialize":
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
@@ -375,7 +377,9 @@ class Relay:
         asked: Any = None,
     ) -> Front:
         info = meta.get(mcp_types.CLIENT_INFO_META_KEY) or self._modern.client.info
-        found = Client(version, info, meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY) or {})
+        capabilities = read_object(meta, mcp_types.CLIENT_CAPABILITIES_META_KEY)
+        read_object(capabilities, "extensions")
+        found = Client(version, info, capabilities)
         return Front(self._modern, found, channel, asked, meta)
 
     def _leave(self, session: Session) -> None:
@@ -792,8 +796,11 @@ class Relay:
 
     async def _listen(self, front: Front, params: Message) -> Message:
         """A modern client's stream of notifications."""
+        wanted = read_object(params, "notifications")
+        if not _are_uris(wanted.get("resourceSubscriptions")):
+            raise MCPError(mcp_types.INVALID_PARAMS, "resourceSubscriptions is a list of URIs")
         line, link = await self._open(front)
-        listen_id, wanted = link.new_id("listen"), params.get("notifications") or {}
+        listen_id = link.new_id("listen")
         line.listens[listen_id] = Listen(front, wanted)
         try:
             if link.is_modern:
@@ -981,16 +988,13 @@ class Relay:
         return [] if caller is None or caller.front.is_modern else [caller.front.session]
 
 
+def _are_uris(uris: Any) -> bool:
+    return uris is None or (isinstance(uris, list) and all(isinstance(one, str) for one in uris))
+
+
 def _covers(uris: Collection[str], uri: Any) -> bool:
     """Whether one of the resources is this one, or the one that it is a part of."""
     return any(str(uri) == one or str(uri).startswith(one.rstrip("/") + "/") for one in uris)
-
-
-def _check_objects(params: Params) -> None:
-    """Refuse a request with something else where objects stand, for that would be lost on the way."""
-    for name in ("_meta", "arguments"):
-        if not isinstance((params or {}).get(name) or {}, Mapping):
-            raise MCPError(mcp_types.INVALID_PARAMS, f"{name} is an object")
 
 
 def _is_news(method: str) -> bool:
