@@ -63,6 +63,23 @@ def test_the_change_is_shown_without_secrets_and_not_made_unless_somebody_agrees
     assert file.read_text() == FILE
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mcp.json", r'{"mcpServers": {"a": {"command": "x", "env": {"K": "hunter\u002dtwo"}}}}'),
+        ("mcp.json", '{"mcpServers": {"a": {"command": "x", "env": {"K": "hunter-two-é"}}}}'),
+        ("mcp.json", r'{"mcpServers": {/* " */ "a": {"url": "https:\/\/h.example.com\/?hunter-two"}}}'),
+        ("config.toml", "[mcp_servers.a]\ncommand = 'x'\nenv = { K = 'hunter-two' }\n"),
+        ("config.toml", '[mcp_servers.a]\ncommand = "x"\nenv.K = """\nhunter\n-two"""\nargs = ["x"]\n'),
+    ],
+)
+def test_a_secret_is_not_shown_however_it_is_written(aerogram, tmp_path, name, text):  # noqa: F811
+    file = tmp_path / name
+    file.write_text(text)
+    done = aerogram("wrap", "--config", str(file))
+    assert b"+" in done.stdout and b"hunter" not in done.stdout and b"[redacted]" in done.stdout
+
+
 def test_what_others_have_changed_since_stays(aerogram, file):  # noqa: F811
     aerogram("wrap", "--config", str(file), "--yes")
     document = json.loads(file.read_text())
@@ -152,6 +169,8 @@ def test_a_file_that_is_no_plain_json_changes_in_its_servers_alone(aerogram, tmp
         {"command": "uvx", "args": {"a": 1}},
         {"command": "uvx", "env": "A=b"},
         {"command": "uvx", "envFile": {"path": ".env"}},
+        {"command": "uvx", "env_vars": [{"name": "A"}]},
+        {"command": ""},
     ],
     ids="-".join,
 )
@@ -317,6 +336,27 @@ def test_settings_that_cannot_work_fail_a_check_as_they_fail_the_start(aerogram,
     said = done.stdout + done.stderr
     assert done.returncode == 1 and words in done.stderr
     assert b"internal error" not in said and b"some-word" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--settings", "FILE", "--env", "A=hunter2"], b"'A' is not the name of a variable"),
+        (["--settings", "FILE", "--header", "X-Key: hunter2"], b"the header X-Key is a secret"),
+        (["--settings", "FILE", "--", "git"], b"The servers are those of the file"),
+        (["--server", "a", "--", "git"], b"--server chooses among the servers of a file"),
+    ],
+)
+def test_what_the_command_line_says_beside_a_file_holds_to_the_same_rules(aerogram, tmp_path, options, told):  # noqa: F811
+    path = tmp_path / "servers.toml"
+    path.write_text('[servers.a]\nurl = "http://127.0.0.1:9/mcp"')
+    done = aerogram("wrap", "--check", *(str(path) if one == "FILE" else one for one in options))
+    assert done.returncode == 1 and told in done.stderr and b"hunter2" not in done.stdout + done.stderr
+
+
+def test_a_variable_may_have_any_name_that_the_system_allows(aerogram):  # noqa: F811
+    """As `spring.profiles.active`, by which servers in Java are set."""
+    assert aerogram("wrap", "--check", "--env", "spring.profiles.active", "--", "true").returncode == 0
 
 
 def test_a_command_that_is_not_there_fails_a_check(aerogram):  # noqa: F811

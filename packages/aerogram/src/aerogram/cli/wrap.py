@@ -95,7 +95,7 @@ def wrap(
         return
     given: dict[str, Any] = {
         "budget": int(budget) if budget and budget.isdecimal() else budget or client,
-        "env": env,
+        "env": env or None,
         "env_file": env_file,
         "headers": _headers(header or []),
         "transport": "sse" if sse else None,
@@ -103,6 +103,10 @@ def wrap(
         "redact": redact or None,
         "timeout": timeout,
     }
+    if settings is None and name is not None:
+        raise ValidationFailed("--server chooses among the servers of a file", remediation="Add --settings FILE")
+    if settings is not None and server:
+        raise ValidationFailed("The servers are those of the file", remediation="Leave out the one beside --settings")
     chosen = {"": _settings_of(server or [], given)} if settings is None else _settings_from(settings, name, given)
     if check:
         _check(chosen)
@@ -230,18 +234,23 @@ def _relay(settings: Settings, tools: Tools, report: Report, *, shares: bool) ->
 
 def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
     """The settings of a server that the command line names."""
-    from pydantic import ValidationError
-
-    from aerogram.gateway.settings import Settings
-
     if not words:
         raise ValidationFailed("There is no server to wrap", remediation="Name its URL, or its command after --")
     is_url = words[0].startswith(("http://", "https://", "${"))
     if is_url and words[1:]:
         raise ValidationFailed("A URL stands alone", remediation="Write options with two dashes")
+    return _make_settings({}, {**given, **({"url": words[0]} if is_url else {"command": words})})
+
+
+def _make_settings(found: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+    """Settings, some of which the command line may give."""
+    from pydantic import ValidationError
+
+    from aerogram.gateway.settings import Settings
+
     said = {name: value for name, value in given.items() if value is not None}
     try:
-        return Settings.model_validate({**said, **({"url": words[0]} if is_url else {"command": words})})
+        return Settings.model_validate({**found, **said})
     except ValidationError as error:
         raise ValidationFailed(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
@@ -254,9 +263,8 @@ def _settings_from(path: Path, name: str | None, given: dict[str, Any]) -> dict[
     servers = read_settings(path)
     if name is not None and name not in servers:
         raise NotFound(f"There is no server {name!r} in {path}; {hint(name, servers)}")
-    said = {key: value for key, value in given.items() if value}
     chosen = servers if name is None else {name: servers[name]}
-    return {one: found.model_copy(update=said) for one, found in chosen.items()}
+    return {one: _make_settings(found.model_dump(exclude_unset=True), given) for one, found in chosen.items()}
 
 
 def _headers(given: list[str]) -> dict[str, str] | None:

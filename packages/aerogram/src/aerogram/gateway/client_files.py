@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
-import json
 import os
 import re
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple
 
 from aerogram.errors import Conflict, NotFound
-from aerogram.gateway.documents import TOML, Entry, read_document
+from aerogram.gateway.documents import QUOTED, TOML, Entry, read_document, unquote
 from aerogram.sanitize import Redaction, sanitize_text
 
 __all__ = ["Change", "plan_unwrap", "plan_wrap"]
@@ -71,12 +70,13 @@ class Change(NamedTuple):
 
     def diff(self) -> str:
         """The change as lines, without the secrets in them."""
-        before, after = (side.decode().splitlines() for side in (self.before, self.after))
+        before, after = (self._hide(side.decode()).splitlines() for side in (self.before, self.after))
         lines = difflib.unified_diff(before, after, str(self.path), str(self.path), lineterm="", n=1)
-        text = "\n".join(lines)
-        for value in self.secrets:
-            text = text.replace(json.dumps(value, ensure_ascii=False), '"[redacted]"')
-        return sanitize_text(text, Redaction())
+        return sanitize_text("\n".join(lines), Redaction())
+
+    def _hide(self, text: str) -> str:
+        """A file without the secrets in it, however they are written there."""
+        return QUOTED.sub(lambda match: '"[redacted]"' if unquote(match[0]) in self.secrets else match[0], text)
 
     @property
     def is_exact(self) -> bool:
@@ -164,9 +164,13 @@ def _can_be_wrapped(entry: Any) -> bool:
         isinstance(entry.get(one) or kind(), kind) for one, kind in _KINDS.items()
     ):
         return False
-    return isinstance(entry.get("command"), str) or (
-        _url_of(entry) is not None and entry.keys().isdisjoint(_OWN_LOGINS)
-    )
+    if not all(isinstance(one, str) for one in (*(entry.get(_PASSED) or ()), *(entry.get(_BY_NAME) or {}).values())):
+        return False
+    return _has_command(entry) or (_url_of(entry) is not None and entry.keys().isdisjoint(_OWN_LOGINS))
+
+
+def _has_command(entry: Entry) -> bool:
+    return isinstance(entry.get("command"), str) and entry["command"] != ""
 
 
 def _url_of(entry: Entry) -> str | None:
@@ -176,7 +180,7 @@ def _url_of(entry: Entry) -> str | None:
 def _wrap(entry: Entry, options: list[str]) -> Entry:
     """An entry that starts the gateway; what else it says about the server stays."""
     words = [*_OURS, *options]
-    if "command" in entry:
+    if _has_command(entry):
         for name in (*(entry.get("env") or {}), *(entry.get(_PASSED) or ())):
             words += ["--env", str(name)]
         words += ["--env-file", str(entry[_FILE])] if entry.get(_FILE) else []

@@ -6,6 +6,7 @@ TOML    the tables below `mcp_servers`
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import tomllib
@@ -15,7 +16,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from aerogram.errors import Conflict, MissingExtra, ValidationFailed
 
-__all__ = ["TOML", "ClientDocument", "Entry", "read_document"]
+__all__ = ["QUOTED", "TOML", "ClientDocument", "Entry", "read_document", "unquote"]
 
 Entry: TypeAlias = dict[str, Any]
 TOML: Final = ".toml"
@@ -23,6 +24,9 @@ PLACES: Final = ("mcpServers", "servers")
 TOML_PLACE: Final = "mcp_servers"
 """Under which names clients keep their servers."""
 _STRING: Final = r'"(?:[^"\\]|\\.)*"'
+_QUOTES: Final = (r'"""(?:[^\\]|\\.)*?"""', r"'''.*?'''", r'"(?:[^"\\\n]|\\.)*"', r"'[^'\n]*'")
+QUOTED: Final = re.compile("|".join((*_QUOTES, r"//[^\n]*", r"#[^\n]*", r"/\*.*?\*/")), re.DOTALL)
+"""A text in quotes as JSON or TOML have them, or a comment, in which quotes mean nothing."""
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LAST_COMMA: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
 _SPACE: Final = re.compile(r"\s*")
@@ -51,6 +55,14 @@ def read_document(path: Path, body: bytes) -> ClientDocument:
     except LookupError as error:
         raise ValidationFailed(f"{path} names no servers", remediation=f"It needs {error.args[0]}") from None
     return found
+
+
+def unquote(written: str) -> str | None:
+    """The text that stands in quotes."""
+    for read in (json.loads, lambda text: tomllib.loads(f"text = {text}")["text"]):
+        with contextlib.suppress(ValueError, KeyError):
+            return str(read(written))
+    return None
 
 
 class _JsonDocument:

@@ -47,7 +47,7 @@ DEFAULT_BUDGET: Final = 10_000
 BY_CLIENT: Final = "by-client"
 """A budget that each client has by the name that it gives itself; others have the one after it."""
 _FORMS: Final = Policy(blocks="one", spelling="compact", max_bytes=LARGEST)
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME: Final = re.compile(r"[^=\0]+")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNMENT: Final = re.compile(
     r"""^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*('[^']*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^#\r\n]*)""",
