@@ -65,6 +65,14 @@ async def test_the_caller_without_a_name_is_nobody_elses_twin():
         await limits.take(None, "search")
 
 
+@pytest.mark.parametrize("plan", ["2/hour", "2/day"])
+async def test_any_text_may_be_the_name_of_a_caller(plan):
+    """Whoever reads names out of tokens may be given one that no encoding has."""
+    limits = Limits.in_memory(Plan.of(plan))
+    for principal in ("", "\ud800", "a b\0", "x" * 10_000):
+        assert (await limits.take(principal, "search")).rate_limit.remaining == 1
+
+
 async def test_a_tool_has_limits_of_its_own(open_limits, ada):
     """A tool with an entry follows that entry, the others share the rule, not the count, of the star."""
     limits = open_limits(Plan.of(per_tool={"search": "1/hour", "*": "2/hour"}))

@@ -410,8 +410,8 @@ def _policy(scope: str, limit: Limit) -> str:
 
 def _key(principal: str | None, scope: str, limit: Limit) -> str:
     """Where a limit is counted; the principal's name stays here. The braces keep a caller on one Redis node."""
-    who = sha256(b"anyone" if principal is None else b"principal:" + principal.encode()).hexdigest()[:24]
-    return f"{{{who}}}:{_policy(scope, limit)}"
+    who = b"anyone" if principal is None else b"principal:" + principal.encode("utf-8", "surrogatepass")
+    return f"{{{sha256(who).hexdigest()[:24]}}}:{_policy(scope, limit)}"
 
 
 class _LazyMemoryCounters:
