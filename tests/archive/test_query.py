@@ -118,6 +118,13 @@ async def test_a_query_that_finds_nothing_says_what_it_was_asked_of(kept_value, 
     assert account.note.startswith(told)
 
 
+async def test_a_query_of_an_object_that_has_no_members_names_none():
+    archive = Archive.in_memory()
+    (stored,) = await archive.put(Content.of_json({}))
+    asked = await retrieve(archive, Cursors(), Retrieval(stored.hash, query="rows"))
+    assert [notice.message for notice in asked.reply.notices] == ["nothing found"]
+
+
 async def test_what_a_query_finds_comes_in_pages(kept):
     archive, digest = kept
     cursors = Cursors()

@@ -319,7 +319,7 @@ def _nothing_found(asked_of: Any, found: Any) -> Reply[Any]:
         first = next((one for one in asked_of if isinstance(one, dict) and one), None)
         names = f"; their members, such as {list_names([*first])}, come after []" if first else ""
         told += f" in {len(asked_of)} items{names}"
-    elif isinstance(asked_of, dict):
+    elif isinstance(asked_of, dict) and asked_of:
         told += f"; the members are {list_names([*asked_of])}"
     return Reply(found, status="empty", empty_reason="no_match", notices=(Notice(told),))
 
