@@ -93,7 +93,17 @@ def test_what_gains_nothing_stays_compact_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "damaged", ["{", "{}\n/data as CSV:\na,b\n1", '"x"\n/data as CSV:\na\n1', "{}\n/data as XML:\n<a/>"]
+    "damaged",
+    [
+        "{",
+        "{}\n/data as CSV:\na,b\n1",
+        "{}\n/data as CSV:\na,b\r1,2",
+        "{}\n/data as CSV:\na\n" + "b" * 200_000,
+        "{}\n/data as TOON:\n[2",
+        '"x"\n/data as CSV:\na\n1',
+        "{}\n/data as XML:\n<a/>",
+    ],
+    ids=lambda text: repr(text)[:40],
 )
 def test_damaged_texts_are_refused(damaged: str) -> None:
     with pytest.raises(ContractError):

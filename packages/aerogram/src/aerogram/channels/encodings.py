@@ -52,7 +52,10 @@ def read_text(text: str) -> Any:
     match = _PART.fullmatch(where)
     if match is None:
         return loads(text)
-    part = _read_csv(written) if match[2] == "CSV" else _read_toon(written)
+    try:
+        part = _read_csv(written) if match[2] == "CSV" else _read_toon(written)
+    except (csv.Error, ValueError) as error:
+        raise ContractError(f"what is below is no {match[2]}: {error}") from error
     return _with_part(loads(head), tuple(match[1].split("/")[1:]), part)
 
 
