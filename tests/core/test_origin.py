@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,26 @@ def test_a_body_that_says_all_carries_no_origin() -> None:
     whole = dialect("standard-v2").encode(Reply.ok([{"id": 1}]).complete())
     assert "origin" not in json.dumps(translate(whole, "knowledge-1.0"))
     assert translate(translate(whole, "knowledge-1.0"), "standard-v2") == whole
+
+
+def test_a_body_that_takes_back_what_its_contract_requires_is_the_same_one() -> None:
+    """It is spelled as the way back would spell it, and that would say that it has come a way."""
+    body = dialect("standard-v2").encode(Reply.ok([{"id": 1}], request_id="req_1").complete())
+    body["aerogram"]["telemetry"] = None
+    body["meta"] |= {"latency_ms": 0.001, "billable_units": 1}
+    assert read(body).telemetry is None
+    assert translate(translate(body, "response-v2"), "standard-v2") == body
+
+
+def test_an_origin_of_very_many_places_is_put_back_in_the_time_of_one_copy() -> None:
+    """A body of half a megabyte would take minutes if each place were a copy."""
+    rows = list(range(20_000))
+    body = translate({**FOREIGN["data alone"], "data": {"results": rows}}, "standard-v2")
+    body["aerogram"] |= {"origin": {"dialect": "response-v2", "set": {f"/data/results/{row}": -row for row in rows}}}
+    began = time.monotonic()
+    assert translate(body, "response-v2")["data"] == {"results": [-row for row in rows]}
+    assert time.monotonic() - began < 10
+    assert body["results"] == rows
 
 
 def test_over_two_dialects_and_back_the_same_way_it_is_the_same_body() -> None:

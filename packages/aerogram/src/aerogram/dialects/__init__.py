@@ -88,8 +88,9 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     if origin is not None and origin.get("dialect") == target.name:
         return put_back(made, origin)
     if target.name not in ("bare", source.name):
-        backs = [source.encode(source.complete(reply, **facts), said=reply) for facts in _estimates(reply)]
-        if whole is not reply or any(back != parsed for back in backs):
+        again = [source.complete(reply, **facts) for facts in _estimates(reply)]
+        backs = [source.encode(one, said=reply) for one in again]
+        if any(one is not reply for one in (whole, *again)) or any(back != parsed for back in backs):
             remember(made, target, source, parsed, backs)
     return made
 

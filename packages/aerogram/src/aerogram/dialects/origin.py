@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from aerogram.content.jsontext import pointer_of, steps_of
+from aerogram.content.jsontext import is_index, pointer_of, steps_of
 from aerogram.dialects.protocol import KEY, ORIGIN, Dialect
 
 __all__ = ["origin_of", "put_back", "remember"]
@@ -41,10 +41,11 @@ def remember(made: Any, target: Dialect, source: Dialect, body: Any, backs: Iter
 
 def put_back(body: Any, origin: Mapping[str, Any]) -> Any:
     """A body with what the one had that it came from, and without what that had not; its payload is not copied."""
+    copies: dict[int, Any] = {}
     for pointer in origin.get("drop", ()):
-        body = _replace_at(body, steps_of(pointer), _NOTHING)
+        body = _replace_at(body, steps_of(pointer), _NOTHING, copies)
     for pointer, value in origin.get("set", {}).items():
-        body = _replace_at(body, steps_of(pointer), value)
+        body = _replace_at(body, steps_of(pointer), value, copies)
     return body
 
 
@@ -67,17 +68,29 @@ def _differences(made: Any, wanted: Any, place: tuple[object, ...]) -> Iterator[
         yield pointer_of(place), wanted
 
 
-def _replace_at(value: Any, steps: list[str], put: Any) -> Any:
-    """The same value with something else at a place; what is not there stays away."""
+def _replace_at(value: Any, steps: list[str], put: Any, copies: dict[int, Any]) -> Any:
+    """The same value with something else at a place; what is not there stays away.
+
+    What is on the way is copied once, however many places are in it: `copies` has what may be changed.
+    """
     if not steps:
         return value if put is _NOTHING else put
     first, *rest = steps
     if isinstance(value, list):
-        if not first.isdecimal() or int(first) >= len(value):
+        if not is_index(first) or int(first) >= len(value):
             return value
-        return [_replace_at(one, rest, put) if number == int(first) else one for number, one in enumerate(value)]
-    if not isinstance(value, dict) or (rest and first not in value):
+        copied = _copy_once(value, copies)
+        copied[int(first)] = _replace_at(copied[int(first)], rest, put, copies)
+        return copied
+    if not isinstance(value, dict) or (first not in value and (rest or put is _NOTHING)):
         return value
+    copied = _copy_once(value, copies)
     if not rest and put is _NOTHING:
-        return {name: one for name, one in value.items() if name != first}
-    return {**value, first: _replace_at(value.get(first), rest, put)}
+        del copied[first]
+    else:
+        copied[first] = _replace_at(copied.get(first), rest, put, copies)
+    return copied
+
+
+def _copy_once(value: Any, copies: dict[int, Any]) -> Any:
+    return value if id(value) in copies else copies.setdefault(id(copied := value.copy()), copied)
