@@ -1,6 +1,7 @@
 """Inspect: any reply that is pasted or opened, however large."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -45,6 +46,24 @@ async def test_a_reply_that_breaks_the_contract_it_claims_is_told_so(open_page, 
     await page.locator(".chip", has_text="claims to be response-v2").wait_for()
     await page.locator(".chip.bad", has_text="breaks its contract").wait_for()
     assert "'yes' found using 'success'" in await page.locator(".outcome").first.inner_text()
+
+
+async def test_numbers_are_shown_to_the_last_digit(open_page, served):
+    """Ids of many services have nineteen digits, of which a number of the browser holds sixteen."""
+    page = await opened(open_page, served)
+    await inspect(page, '{"id": 1098765432109876543, "small": -9007199254740993, "share": 0.25, "count": 12}')
+    leaves = page.locator(".results .leaf.number")
+    await leaves.first.wait_for()
+    shown = await leaves.all_inner_texts()
+    assert {"1098765432109876543", "-9007199254740993", "0.25", "12"} <= set(shown)
+
+
+async def test_a_notice_without_a_code_is_its_words(open_page, served):
+    page = await opened(open_page, served)
+    await inspect(page, json.dumps({**REPLY, "data": {"tasks": list(range(5_000))}}))
+    notice = page.locator(".results .notice").first
+    await notice.wait_for()
+    assert re.match(r"\d+ of 5000 shown", (await notice.inner_text()).strip())
 
 
 async def test_it_goes_on_to_every_dialect(open_page, served):

@@ -3,6 +3,7 @@
 import { announce } from "./announcer.js";
 import { button, el, fill } from "./element.js";
 import { failureWords } from "./failure.js";
+import { write } from "./json.js";
 import { count } from "./numbers.js";
 import { proof } from "./pieces.js";
 import { ask } from "./server.js";
@@ -94,4 +95,4 @@ function kept(number, { name, hash }, signal) {
   );
 }
 
-const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const asText = (value) => (typeof value === "string" ? value : write(value, 2));

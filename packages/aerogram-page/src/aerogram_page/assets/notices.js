@@ -6,7 +6,9 @@ import { has, t } from "./texts.js";
 
 /** Each notice as a line. */
 export function noticeList(notices = []) {
-  return notices.map((notice) => el("p", { class: "notice small" }, codeName(notice.code), " ", words(notice)));
+  return notices.map((notice) =>
+    el("p", { class: "notice small" }, notice.code ? codeName(notice.code) : null, " ", words(notice)),
+  );
 }
 
 /** What is said to programs about calls and hashes is said to people in other words. */

@@ -138,7 +138,7 @@ function facts(row) {
   const said = [];
   if (row.source_category) said.push(row.source_category);
   if (row.total_chunks)
-    said.push(t("record.place", { n: count((row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
+    said.push(t("record.place", { n: count(Number(row.chunk_index ?? 0) + 1), total: count(row.total_chunks) }));
   if (row.chunk_token_count) said.push(t("budget.tokens", { n: count(row.chunk_token_count) }));
   if (row.ranking?.explanation) said.push(reasonOf(row.ranking.explanation));
   const parts = ["similarity_score", "bm25_score"].filter((name) => typeof row[name] === "number");

@@ -1,5 +1,6 @@
 /** Server: questions to it, and whether it is there. A question that finds nobody waits until somebody is back. */
 
+import { parse } from "./json.js";
 import { passing } from "./storage.js";
 
 const API = "page/api/";
@@ -23,7 +24,7 @@ export class Refusal extends Error {
 
 /** Ask the page's interface; `given` is sent as JSON. */
 export async function ask(path, given = undefined, { signal } = {}) {
-  return (await send(API + path, given, signal)).json();
+  return parse(await (await send(API + path, given, signal)).text());
 }
 
 /** Ask a public route of the server: the answer with its status and headers, refusals included. */
@@ -119,7 +120,7 @@ function tell(isThere) {
 
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch {
     return text;
   }

@@ -2,6 +2,7 @@
 
 import { button, el, fill } from "./element.js";
 import { explain } from "./hint.js";
+import { write } from "./json.js";
 import { count } from "./numbers.js";
 import { t } from "./texts.js";
 
@@ -79,7 +80,7 @@ function moreButton(left, next) {
 function leaf(value) {
   const kind = value === null ? "null" : Array.isArray(value) ? "empty" : typeof value;
   if (kind !== "string" || value.length <= LONG)
-    return el("span", { class: `leaf ${kind}`, dir: "auto" }, JSON.stringify(value));
+    return el("span", { class: `leaf ${kind === "bigint" ? "number" : kind}`, dir: "auto" }, write(value));
   const node = el(
     "span",
     { class: "leaf string", dir: "auto" },
