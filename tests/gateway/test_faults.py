@@ -462,3 +462,26 @@ def test_a_server_that_tells_more_than_its_client_takes_does_not_fill_the_memory
     told = [wire.read() for _ in range(3_001)]
     assert sum(one.get("method") == "notifications/message" for one in told) == 3_000
     assert wire.end() == 0
+
+
+CURIOUS = SMALL.replace("OTHERWISE", 'result = {"content": []}').replace(
+    "    else:\n        continue",
+    """    else:
+        for number in range(20_000):
+            asked = {"id": number, "method": sys.argv[1], "params": {"x": "x" * 10_000}}
+            print(json.dumps({"jsonrpc": "2.0", **asked}))
+        continue""",
+)
+
+
+@pytest.mark.parametrize("method", ["ping", "roots/list"])
+def test_a_server_that_asks_and_never_reads_the_answers_does_not_fill_the_memory(method):
+    """Neither with answers that it does not take, nor with questions that its client leaves open."""
+    wire = Wire("", server=[sys.executable, "-S", "-c", CURIOUS, method])
+    wire.greet()
+    program = psutil.Process(wire.process.pid)
+    before = program.memory_info().rss
+    time.sleep(8)
+    assert program.memory_info().rss - before < 50_000_000
+    wire.process.stdout.close()
+    assert wire.end() == 0

@@ -47,6 +47,8 @@ STILL_THERE: Final = 5.0
 """Seconds that a server has to answer whether it lives, once it has let a call wait for too long."""
 MOST_NEWS: Final = 16
 """Notifications of a server that are on their way at a time; until there is room, no more is read of what it says."""
+MOST_QUESTIONS: Final = 256
+"""Questions of a server that wait at a time: for an answer, and once they have it, for the server to read that."""
 _NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
 """By which parameter a request is named in a header."""
 
@@ -124,6 +126,7 @@ class Link:
         self._ids = itertools.count(1)
         self._news = anyio.Semaphore(MOST_NEWS)
         self._patience = patience
+        self._questions = 0
         self._headers: dict[str, dict[tuple[str, ...], str]] = {}
         self.failure: Exception | None = None
         self.closed = anyio.Event()
@@ -149,8 +152,9 @@ class Link:
         try:
             with self._beginning:
                 async with self._source.open() as (received, sent), anyio.create_task_group() as group:
-                    paced: Any = _Paced(received, self._news, self._patience)
-                    dispatcher = JSONRPCDispatcher[Any](paced, sent, on_stream_exception=self._note_garbage)
+                    told: Any = _Told(sent)
+                    paced: Any = _Paced(received, self._news, self._patience, told)
+                    dispatcher = JSONRPCDispatcher[Any](paced, told, on_stream_exception=self._note_garbage)
                     self._dispatcher, self._group = dispatcher, group
                     await group.start(self._drive, dispatcher)
                     await self._greet()
@@ -200,7 +204,15 @@ class Link:
             log.warning("the server writes what is no message to its standard output: %s", str(error)[:200])
 
     async def _on_request(self, _: DispatchContext[Any], method: str, params: Params) -> dict[str, Any]:
-        return {} if method == "ping" else await self._listener.on_question(self, method, params)
+        if method == "ping":
+            return {}
+        if self._questions >= MOST_QUESTIONS:
+            raise MCPError(mcp_types.INVALID_REQUEST, "Too many questions wait for their answers")
+        self._questions += 1
+        try:
+            return await self._listener.on_question(self, method, params)
+        finally:
+            self._questions -= 1
 
     async def _on_notify(self, _: DispatchContext[Any], method: str, params: Params) -> None:
         try:
@@ -343,35 +355,70 @@ class Link:
         return None
 
 
-class _Paced:
-    """What a server says, no faster than its notifications are taken.
+class _Stream:
+    """One of the two streams of a server, on its way to whoever reads or writes it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> Any:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *told: object) -> Any:
+        return await self._stream.__aexit__(*told)
+
+
+class _Told(_Stream):
+    """What a server is told, and how many answers to its own questions wait for it to read them."""
+
+    def __init__(self, sent: Any) -> None:
+        super().__init__(sent)
+        self._waiting = 0
+        self._taken = anyio.Event()
+
+    async def send(self, item: Any) -> None:
+        """Tell it something."""
+        is_answer = isinstance(item.message, (mcp_types.JSONRPCResponse, mcp_types.JSONRPCError))
+        self._waiting += is_answer
+        try:
+            await self._stream.send(item)
+        finally:
+            self._waiting -= is_answer
+            self._taken.set()
+
+    async def wait_for_room(self) -> None:
+        """Wait until it has read so much that it may ask again."""
+        while self._waiting >= MOST_QUESTIONS:
+            self._taken = anyio.Event()
+            await self._taken.wait()
+
+
+class _Paced(_Stream):
+    """What a server says, no faster than its notifications are taken, and than it takes the answers to its questions.
 
     Where several clients share a server, the others do not wait for one that takes nothing: after a while, news that
     there is no room for are left out, until there is some again.
     """
 
-    def __init__(self, received: Any, room: anyio.Semaphore, patience: float | None) -> None:
-        self._received, self._room, self._patience = received, room, patience
+    def __init__(self, received: Any, room: anyio.Semaphore, patience: float | None, told: _Told) -> None:
+        super().__init__(received)
+        self._room, self._patience, self._told = room, patience, told
         self._is_stuck = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._received, name)
-
-    async def __aenter__(self) -> Any:
-        await self._received.__aenter__()
-        return self
-
-    async def __aexit__(self, *told: object) -> Any:
-        return await self._received.__aexit__(*told)
 
     def __aiter__(self) -> Any:
         return self
 
     async def __anext__(self) -> Any:
         while True:
-            item = await self._received.__anext__()
-            is_news = isinstance(getattr(item, "message", None), mcp_types.JSONRPCNotification)
-            if not is_news or await self._has_room():
+            item = await self._stream.__anext__()
+            message = getattr(item, "message", None)
+            if isinstance(message, mcp_types.JSONRPCRequest):
+                await self._told.wait_for_room()
+            if not isinstance(message, mcp_types.JSONRPCNotification) or await self._has_room():
                 return item
 
     async def _has_room(self) -> bool:
