@@ -45,8 +45,11 @@ def test_a_huge_request_of_an_mcp_client_is_refused(http):
     assert http.get("/v1/health").json()["status"] == "ok"
 
 
-def test_over_stdio_what_is_no_request_is_passed_over_and_the_next_one_answered(served):
-    """Garbage, a wrong version, a request for a method that is none, and then a good one."""
+CALL = '{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "semantic_search", "arguments": %s}}'
+
+
+def test_over_stdio_what_is_no_request_is_refused_with_its_id_and_the_next_one_answered(served):
+    """Garbage, a wrong version, half of a character, a request for a method that is none, and then a good one."""
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "odd", "version": "1"}}
     lines = [
         "this is no JSON",
@@ -55,6 +58,10 @@ def test_over_stdio_what_is_no_request_is_passed_over_and_the_next_one_answered(
         '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
         '{"jsonrpc": "2.0", "id": 3, "method": "nothing/of-the-kind"}',
         '{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": 5}}',
+        '{"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": []}',
+        CALL % (7, r'{"query": "emoji \ud83d"}'),
+        CALL % (8, '{"filters": %s}' % ("[" * 300 + "]" * 300)),
+        '{"jsonrpc": "2.0", "id": 9}',
         '{"jsonrpc": "2.0", "id": 5, "method": "tools/list"}',
     ]
     process = start_program(
@@ -68,11 +75,13 @@ def test_over_stdio_what_is_no_request_is_passed_over_and_the_next_one_answered(
         process.stdin.write("\n".join(lines) + "\n")
         process.stdin.flush()
         answers = {}
-        while 5 not in answers:
+        while not answers.keys() >= {1, 2, 3, 4, 5, 6, 7, 8, 9}:
             answer = json.loads(process.stdout.readline())
             answers[answer.get("id")] = answer
         process.stdin.close()
     assert (answers[3]["error"]["code"], answers[4]["error"]["code"]) == (-32601, -32602)
+    assert {answers[number]["error"]["code"] for number in (1, 6, 8, 9)} <= {-32700, -32600, -32602}
+    assert "error" not in answers[7]
     assert len(answers[5]["result"]["tools"]) == 6
     assert process.returncode == 0
 

@@ -316,7 +316,9 @@ def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> N
 
 async def _talk(tools: Any) -> None:
     """Answer on the standard streams until the client closes them, or a signal comes."""
-    talking = asyncio.create_task(tools.run_stdio_async(show_banner=False))
+    from aerogram._mcp.lines import serve_lines
+
+    talking = asyncio.create_task(serve_lines(tools._mcp_server))
     with signals(talking.cancel), contextlib.suppress(asyncio.CancelledError):
         await talking
 

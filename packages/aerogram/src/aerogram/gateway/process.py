@@ -25,11 +25,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from aerogram._mcp.lines import mend
 from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.words import Words
 from aerogram.problems import BrokenOff
 
-__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Mender", "Oversize", "mend"]
+__all__ = ["ASK_FOR_LESS", "LARGEST", "UNREAD", "Command", "Exited", "Lines", "Loss", "Mender", "Oversize"]
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes that one message of the server may have."""
@@ -46,10 +47,6 @@ _RESULT: Final = re.compile(
     rb'\A\s*\{(?:\s*(?:"jsonrpc"\s*:\s*"2\.0"|' + _ID + rb')\s*,){0,2}\s*"(?:result|error)"\s*:'
 )
 """How an answer begins, as opposed to a request of the server, whose ids are its own."""
-_SURROGATE: Final = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-"""An escape: two halves of a character, one half alone, which JavaScript writes where it cuts a text, or another."""
 _UNFINISHED: Final = re.compile(
     rb"(?<!\\)(?:\\\\)*"
     rb"(\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|(?:u[0-9a-fA-F]{0,3})?))\Z"
@@ -145,13 +142,6 @@ class Exited(Exception):
 
 
 UNREAD: Final = Loss("The server's answer cannot be read: it is no result as the protocol has it")
-
-
-def mend(line: bytes) -> bytes:
-    """A line with the sign for what cannot be read in place of each half of a character."""
-    if rb"\ud" not in line and rb"\uD" not in line:
-        return line
-    return _SURROGATE.sub(lambda match: rb"\ufffd" if match[1] else match[0], line)
 
 
 @dataclass
