@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import mcp
+import mcp_types
 import pytest
 from mcp import StdioServerParameters
 from mcp.server.lowlevel import Server
@@ -126,6 +127,27 @@ async def test_lists_keep_their_pages_and_end_with_ours():
         assert last.tools[-1].name == "retrieve" and last.next_cursor is None
         plain = {tool.name: tool for tool in own.tools}
         assert next(tool for tool in first.tools if tool.name == "report") == plain["report"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"budget": 2_000, "controls": True}, {"dialect": "response-v2"}], ids=str)
+@pytest.mark.parametrize("odd", [{"properties": []}, {"properties": None}, {"required": None}], ids=str)
+async def test_one_schema_that_is_none_does_not_hide_the_other_tools(odd, settings):
+    """Some languages write a list, or a null, where there is nothing; the arguments stay listed as they came."""
+    odd = {"type": "object", **odd}
+    plain = {"type": "object", "properties": {"word": {"type": "string"}}}
+
+    async def list_odd_tools(ctx, params):
+        inputs = mcp_types.Tool(name="inputs", input_schema=odd)
+        outputs = mcp_types.Tool(name="outputs", input_schema=plain, output_schema=odd)
+        return mcp_types.ListToolsResult(tools=[inputs, outputs, mcp_types.Tool(name="echo", input_schema=plain)])
+
+    server = Server("low", on_list_tools=list_odd_tools, on_call_tool=call_tool)
+    aerogram.mcp.install(server, **settings)
+    async with talk(server) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        told = {name: part for name, part in odd.items() if part is not None}  # the SDK sends no nulls
+        assert listed.keys() >= {"inputs", "outputs", "echo"} and listed["inputs"].input_schema == told
+        assert not (await client.call_tool("echo", {"word": "hello"})).is_error
 
 
 async def test_resources_are_clean_and_the_archive_is_one():

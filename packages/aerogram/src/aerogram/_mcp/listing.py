@@ -30,7 +30,7 @@ from aerogram.reply import Reply, ResumablePage
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Controls, check_choice, controls_for
 from aerogram.shape.mold import Mold
 
-__all__ = ["Listing", "Profile", "SchemaForm", "lift_schema", "output_schema"]
+__all__ = ["Listing", "Profile", "SchemaForm", "lift_schema", "output_schema", "read_schema"]
 
 log = logging.getLogger("aerogram")
 
@@ -170,8 +170,8 @@ class Listing:
         self,
         name: str,
         *,
-        inputs: Mapping[str, Any],
-        outputs: Mapping[str, Any] | None = None,
+        inputs: Any,
+        outputs: Any = None,
         is_boxed: bool = False,
         returns: Any = None,
         controls: Controls | None = None,
@@ -180,7 +180,10 @@ class Listing:
     ) -> Profile:
         """What there is to know about a tool, from its schemas, its return annotation and its hints about itself."""
         given = controls_for(None if name in self.own_tools else self._controls, name) if controls is None else controls
-        given = given.without(inputs.get("properties", {}))
+        read, outputs = read_schema(inputs), read_schema(outputs)
+        # what cannot be read is listed as it came, without a place for ours
+        given = Controls() if read is None else given.without(read.get("properties", {}))
+        inputs, is_boxed = read or {}, is_boxed and outputs is not None
         is_reply = (get_origin(returns) or returns) in (Reply, ResumablePage)
         is_envelope = _returns_envelope(returns) or (outputs is not None and _is_envelope(outputs))
         is_reply = is_reply or (is_envelope and not self._offer.is_bare)
@@ -236,7 +239,9 @@ class Listing:
         if profile.name in self.own_tools:
             inputs = _lean_inputs(inputs)
         controls = profile.controls.without(SHAPE_CHANGING) if is_legacy and profile.own_schema else profile.controls
-        listed = controls.extend(inputs)
+        if not controls.names:
+            return dict(inputs)
+        listed = controls.extend(read_schema(inputs) or {})
         if profile.page_size is not None:
             listed["properties"]["page_size"]["default"] = profile.page_size
         return listed
@@ -251,6 +256,30 @@ class Listing:
 
 
 # Schemas
+
+
+def read_schema(schema: Any) -> dict[str, Any] | None:
+    """The schema of an object, if it is one that can be read: servers write a list or a null where there is nothing.
+
+    What is written as true, for anything, or as false, for nothing at all, is put as the object that says the same.
+    """
+    if not isinstance(schema, dict):
+        return None
+    read = {name: _read_members(schema[name]) for name in ("properties", "$defs") if name in schema}
+    asked, kinds = schema.get("required", []), schema.get("type", [])
+    is_whole = None not in read.values() and _are_names(asked) and (isinstance(kinds, str) or _are_names(kinds))
+    return {**schema, **read} if is_whole else None
+
+
+def _read_members(members: Any) -> dict[str, Any] | None:
+    if not isinstance(members, dict):
+        return None
+    read = {name: ({} if one else {"not": {}}) if isinstance(one, bool) else one for name, one in members.items()}
+    return read if all(isinstance(one, dict) for one in read.values()) else None
+
+
+def _are_names(names: Any) -> bool:
+    return isinstance(names, list) and all(isinstance(one, str) for one in names)
 
 
 def output_schema(

@@ -23,7 +23,6 @@ __all__ = [
     "is_modern",
     "list_tools",
     "read_object",
-    "read_schema",
     "strip_envelope",
     "task_of",
     "to_legacy",
@@ -107,30 +106,6 @@ def list_tools(result: Mapping[str, Any]) -> list[Message]:
     """The tools in a list of them, of which a server may have made something else."""
     found = result.get("tools")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def read_schema(schema: Any) -> Message | None:
-    """The schema of an object, if it is one that can be read: servers write a list or a null where there is nothing.
-
-    What is written as true, for anything, or as false, for nothing at all, is put as the object that says the same.
-    """
-    if not isinstance(schema, dict):
-        return None
-    read = {name: _read_members(schema[name]) for name in ("properties", "$defs") if name in schema}
-    asked, kinds = schema.get("required", []), schema.get("type", [])
-    is_whole = None not in read.values() and _are_names(asked) and (isinstance(kinds, str) or _are_names(kinds))
-    return {**schema, **read} if is_whole else None
-
-
-def _read_members(members: Any) -> Message | None:
-    if not isinstance(members, dict):
-        return None
-    read = {name: ({} if one else {"not": {}}) if isinstance(one, bool) else one for name, one in members.items()}
-    return read if all(isinstance(one, dict) for one in read.values()) else None
-
-
-def _are_names(names: Any) -> bool:
-    return isinstance(names, list) and all(isinstance(one, str) for one in names)
 
 
 def to_legacy(method: str, result: Mapping[str, Any]) -> Message:

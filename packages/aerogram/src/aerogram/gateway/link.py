@@ -31,8 +31,9 @@ from mcp.shared.inbound import (
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
+from aerogram._mcp.listing import read_schema
 from aerogram.errors import ReplyError, Unavailable
-from aerogram.gateway.eras import add_envelope, is_modern, read_schema
+from aerogram.gateway.eras import add_envelope, is_modern
 from aerogram.gateway.process import Exited, Loss
 from aerogram.problems import BrokenOff
 

@@ -16,14 +16,14 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 
 from aerogram._mcp.finished import tell_result
-from aerogram._mcp.listing import Profile
+from aerogram._mcp.listing import Profile, read_schema
 from aerogram._mcp.results import sdk_blocks
 from aerogram._mcp.service import Caller, Service
 from aerogram.answer import Call
 from aerogram.contract import Contract
 from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.errors import ReplyError
-from aerogram.gateway.eras import is_complete, read_schema
+from aerogram.gateway.eras import is_complete
 from aerogram.gateway.process import UNREAD
 from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import RESULT_MEMBERS, is_written_result
@@ -135,12 +135,12 @@ class Tools:
         """What is known about a tool; of a schema that is none, nothing is, and it is listed as it came."""
         if name not in self._profiles:
             tool = self._listed.get(name, {})
-            outputs, inputs = read_schema(tool.get("outputSchema")), read_schema(tool.get("inputSchema")) or {}
+            outputs = read_schema(tool.get("outputSchema"))
             is_boxed = outputs is not None and set(outputs.get("properties") or ()) == {"result"}
             hints = tool.get("annotations")
             self._profiles[name] = self.service.listing.profile(
                 name,
-                inputs=inputs,
+                inputs=tool.get("inputSchema"),
                 outputs=outputs,
                 is_boxed=is_boxed,
                 hints=hints if isinstance(hints, dict) else None,

@@ -29,7 +29,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aerogram._mcp.cleaning import clean_messages
 from aerogram._mcp.faults import Masked
-from aerogram._mcp.listing import Profile
+from aerogram._mcp.listing import Profile, read_schema
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import hints_of, protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
@@ -143,7 +143,7 @@ class _Handlers:
         return page
 
     def _profile(self, tool: mcp_types.Tool) -> Profile:
-        outputs = tool.output_schema
+        outputs = read_schema(tool.output_schema)
         is_boxed = outputs is not None and set(outputs.get("properties") or ()) == {BOX}
         return self._service.listing.profile(
             tool.name, inputs=tool.input_schema, outputs=outputs, is_boxed=is_boxed, hints=hints_of(tool)
