@@ -17,11 +17,13 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import types
 import typing
 import uuid
 import zoneinfo
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
@@ -207,9 +209,15 @@ class User(Base):
     name: Mapped[str]
 
 
-def _row() -> Any:
+def _row(query: str = "select 1 as id, 'a' as name") -> Any:
     with sa.create_engine("sqlite://").connect() as connection:
-        return connection.execute(sa.text("select 1 as id, 'a' as name")).one()
+        return connection.execute(sa.text(query)).one()
+
+
+def _sqlite_row() -> Any:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute("select 1 as id, 'a' as name").fetchone()
 
 
 class WithDict:
@@ -490,7 +498,14 @@ ROWS: tuple[Row, ...] = (
     Row("NamedTuple", lambda: Pair(1, "b"), {"left": 1, "right": "b"}, "an object", Pair),
     Row("attrs", lambda: Ship("a"), {"name": "a", "_tons": 5}, annotation=Ship),
     Row("msgspec.Struct", lambda: Parcel(1.5), {"weightKg": 1.5}, annotation=Parcel),
+    Row("SQLite row", _sqlite_row, {"id": 1, "name": "a"}),
     Row("SQLAlchemy row", _row, {"id": 1, "name": "a"}),
+    Row(
+        "SQLAlchemy row, names twice",
+        lambda: _row("select 1 as id, 2 as id"),
+        {"id": 1, "id (2)": 2},
+        "a number behind the name",
+    ),
     Row("SQLAlchemy object", lambda: User(id=1, name="a"), {"id": 1, "name": "a"}, "its loaded columns", User),
     Row("IP address", lambda: ipaddress.ip_address("::1"), "::1", annotation=ipaddress.IPv6Address),
     Row("regular expression", lambda: re.compile("a+"), "a+", "its pattern", re.Pattern),

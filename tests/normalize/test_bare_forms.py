@@ -24,7 +24,8 @@ Results = dict[str, Any]
 
 SHOWN_BY_STR = """
 timezone; ZoneInfo; Path; memoryview; memoryview with gaps; range; array; dict views; MappingProxyType; UserDict;
-Mapping; SimpleNamespace; pydantic, odd field; attrs; msgspec.Struct; SQLAlchemy row; SQLAlchemy object; numpy scalar;
+Mapping; SimpleNamespace; pydantic, odd field; attrs; msgspec.Struct; SQLite row; SQLAlchemy row;
+SQLAlchemy row, names twice; SQLAlchemy object; numpy scalar;
 numpy longdouble; numpy timedelta64; numpy array; numpy dates; pandas DataFrame; pandas DataFrame, index;
 pandas DataFrame, index named as a column; pandas DataFrame, names twice; pandas Series; pandas Series, index;
 polars DataFrame; polars Series; Arrow table; PIL image; matplotlib figure; class; function; module;

@@ -182,12 +182,23 @@ def _arrow(pyarrow: Any, kind: type) -> Form | None:
     return _json(operator.methodcaller("as_py")) if issubclass(kind, pyarrow.Scalar) else None
 
 
-# SQLAlchemy
+# SQLite and SQLAlchemy
+
+
+def _named_row(names: Iterable[str], row: Iterable[Any]) -> dict[str, Any]:
+    """A row by the names of its columns; a query may have two of one name, of the two tables that it joins."""
+    names, values = list(names), list(row)
+    found = dict(zip(names, values, strict=True))
+    return found if len(found) == len(values) else dict(zip(_distinct(names), values, strict=True))
+
+
+def _sqlite(sqlite3: Any, kind: type) -> Form | None:
+    return _json(lambda row: _named_row(row.keys(), row)) if issubclass(kind, sqlite3.Row) else None
 
 
 def _sqlalchemy(sqlalchemy: Any, kind: type) -> Form | None:
     if issubclass(kind, sqlalchemy.Row):
-        return _json(lambda row: dict(row._mapping))
+        return _json(lambda row: _named_row(row._fields, row))
     if issubclass(kind, sqlalchemy.Result):
         return Form("iterator", iter)
     return None
@@ -262,6 +273,7 @@ _FINDERS: dict[str, Finder] = {
     "polars": _polars,
     "pyarrow": _arrow,
     "sqlalchemy": _sqlalchemy,
+    "sqlite3": _sqlite,
     "PIL": _pillow,
     "matplotlib": _matplotlib,
     "mcp_types": _mcp_block,
