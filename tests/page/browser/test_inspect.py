@@ -73,6 +73,21 @@ async def test_it_goes_on_to_every_dialect(open_page, served):
     await page.locator(".sheet").nth(5).wait_for()
 
 
+async def test_what_was_pasted_is_still_there_after_a_look_elsewhere(open_page, served):
+    page = await opened(open_page, served)
+    await inspect(page, json.dumps(REPLY))
+    await page.locator(".figure-sent .big").wait_for()
+    await page.locator("#preferences [data-name=ja]").click()
+    await page.locator("html[lang=ja] .figure-sent .big").wait_for()
+    assert json.loads(await page.locator("#paste").input_value()) == REPLY
+    await page.locator("#preferences [data-name=en]").click()
+    await page.get_by_role("link", name="In every dialect").click()
+    await page.locator(".sheet").nth(5).wait_for()
+    await page.go_back()
+    await page.locator(".figure-sent .big").wait_for()
+    assert json.loads(await page.locator("#paste").input_value()) == REPLY
+
+
 @pytest.mark.parametrize("newer", ["#inspect-now", "#inspect-check"])
 async def test_what_was_asked_last_is_what_is_shown(open_page, served, newer):
     page = await opened(open_page, served)

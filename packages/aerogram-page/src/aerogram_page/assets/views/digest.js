@@ -1,5 +1,6 @@
 /** Digest: a document condensed for a question, with every quotation shown where it stands and checked. */
 
+import { box } from "../box.js";
 import { copyButton } from "../copying.js";
 import { button, el, fill, form } from "../element.js";
 import { failure } from "../failure.js";
@@ -11,6 +12,8 @@ import { t } from "../texts.js";
 import { Turn } from "../turn.js";
 
 const FEW_PARTS = 400;
+
+let offered = ""; // what nobody has pasted: the digest that is shown
 
 /** Open the view. */
 export async function open(stage) {
@@ -43,7 +46,7 @@ class DigestView {
       el("p", { class: "lead" }, t("digest.lead")),
       files.length ? this._form() : null,
       this._outcome,
-      this._checker(),
+      this._checker(signal),
     );
   }
 
@@ -68,7 +71,7 @@ class DigestView {
       const sheet = await digestSheet(digest, asked);
       if (signal.aborted) return;
       fill(this._outcome, sheet);
-      this._pasted.value ||= digest.payload_text;
+      if (["", offered].includes(this._pasted.value)) this._pasted.value = offered = digest.payload_text;
     } catch (error) {
       if (!signal.aborted)
         fill(
@@ -78,9 +81,9 @@ class DigestView {
     }
   }
 
-  _checker() {
-    this._pasted = el("textarea", { id: "digest-paste", spellcheck: "false", dir: "auto" });
-    this._text = el("textarea", { id: "digest-text", spellcheck: "false", dir: "auto", class: "short" });
+  _checker(signal) {
+    this._pasted = box("digest-paste", signal);
+    this._text = box("digest-text", signal, { class: "short" });
     return el(
       "section",
       { class: "card stack", "aria-labelledby": "check-title" },

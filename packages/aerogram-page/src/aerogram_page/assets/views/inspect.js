@@ -1,5 +1,6 @@
 /** Inspect: any reply, pasted or opened: its dialect, whether it keeps its contract, and how small it can be. */
 
+import { box } from "../box.js";
 import { button, el, fill } from "../element.js";
 import { failure } from "../failure.js";
 import { Fitting, rowsOf } from "../fitting.js";
@@ -27,21 +28,19 @@ const EXAMPLE = {
 const PLACEHOLDER = '{"success": true, …}';
 const READABLE = 200_000; // letters that a box takes without growing slow
 
+let last = null; // the reply that was shown, for whoever comes back to it
+
 /** Open the view. */
 export async function open(stage) {
   const view = new InspectView(stage);
-  if (stage.context.opened) await view.take(stage.context.opened);
+  last ??= stage.context.opened;
+  if (last) await view.take(last);
 }
 
 class InspectView {
   constructor({ main, params, context, signal }) {
     Object.assign(this, { _turn: new Turn(signal), _context: context, _reply: null });
-    this._pasted = el("textarea", {
-      id: "paste",
-      spellcheck: "false",
-      dir: "auto",
-      placeholder: PLACEHOLDER,
-    });
+    this._pasted = box("paste", signal, { placeholder: PLACEHOLDER });
     this._file = el("input", {
       type: "file",
       id: "file",
@@ -160,7 +159,7 @@ class InspectView {
 
   /** Show an opened reply. */
   async take(reply) {
-    this._reply = reply;
+    this._reply = last = reply;
     if (this._context.dialects.some(({ name }) => name === reply.dialect && name !== "problem")) {
       this._fitting.budget.dialect = reply.dialect;
     }
