@@ -11,6 +11,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
+from balancer import wait_for
 from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, QUESTIONS, RESULTS, SAYS, SECRET, UNREAD
 from gateway.test_tasks import ENVELOPE
 from gateway.test_wire import Wire
@@ -82,6 +83,22 @@ def test_what_the_owner_is_shown_of_a_call_has_no_secrets(wire):
     for one in shown:
         assert SECRET not in json.dumps(one) and "hunter2" not in json.dumps(one)
     assert "[redacted:" in json.dumps([one["sent"] for one in shown])
+
+
+def test_what_the_command_line_of_a_browser_says_opens_the_page_once(monkeypatch, tmp_path):
+    """Others on the machine can read it, for as long as the browser runs."""
+    noted, program = tmp_path / "address", tmp_path / "browser.py"
+    program.write_text(f"import pathlib, sys\npathlib.Path({str(noted)!r}).write_text(sys.argv[1])")
+    noted.touch()
+    monkeypatch.setenv("BROWSER", f"{sys.executable} {program} %s &")
+    wire = Wire("", "--page", server=ODD)
+    told = wire.process.stderr.readline().decode().split()[-1]
+    page, _, token = told.partition("/#owner=")
+    opened = wait_for(noted.read_text)
+    assert opened.startswith(f"{page}/") and token not in opened
+    places = [httpx.get(one).headers["location"] for one in (f"{opened}x", opened, opened)]
+    assert places == ["/", f"/#owner={token}", "/"]
+    assert wire.end() == 0
 
 
 @pytest.mark.parametrize("method", SAYS)

@@ -15,6 +15,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+
 from aerogram._http.exchange import Scope
 from aerogram.contract import Contract
 from aerogram.gateway.report import Entry
@@ -29,6 +32,8 @@ from aerogram_page.routes import EXEMPTIONS, page_app
 __all__ = ["GatewayPage"]
 
 _OWNER: Final = b"x-owner-token"
+_DOOR: Final = "/enter/"
+"""Where a browser comes in that is started with an address, which others on the machine can read."""
 
 
 @dataclass
@@ -49,6 +54,7 @@ class GatewayPage:
 
     def __init__(self, contract: Contract) -> None:
         self._has_ended = False
+        self._ticket = secrets.token_urlsafe(24)
         self._feed = Feed(lambda: self._has_ended)
         self._calls = CallHistory(contract.archive)
         self._host = GatewayHost(contract, self._feed, calls=self._calls)
@@ -74,6 +80,7 @@ class GatewayPage:
         rules = OnThisMachine()
         with listening(rules.host, 0, None) as listener:
             app = page_app(self._host)
+            app.add_route(f"{_DOOR}{{ticket}}", self._enter)
             protect(app, rules, NoKeys(), EXEMPTIONS)
             server = make_server(app, rules)
             server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # not ours
@@ -84,10 +91,17 @@ class GatewayPage:
                 self._has_ended = server.should_exit = True
                 await answering
 
-    @staticmethod
-    def open(address: str) -> None:
+    async def _enter(self, request: Request) -> RedirectResponse:
+        """The page with its token for the first who comes with the ticket, and without it for everybody else."""
+        is_expected = hmac.compare_digest(request.path_params["ticket"].encode(), self._ticket.encode())
+        if is_expected:
+            self._ticket = secrets.token_urlsafe(24)
+        place = f"/#owner={self._host.token}" if is_expected else "/"
+        return RedirectResponse(place, 303, {"Cache-Control": "no-store"})
+
+    def open(self, address: str) -> None:
         """Show it in a browser, which must not write where the client reads."""
-        nothing = subprocess.DEVNULL
+        nothing, door = subprocess.DEVNULL, f"{address.partition('/#')[0]}{_DOOR}{self._ticket}"
         subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-P", "-m", "webbrowser", address], stdin=nothing, stdout=nothing, stderr=nothing
+            [sys.executable, "-P", "-m", "webbrowser", door], stdin=nothing, stdout=nothing, stderr=nothing
         )
