@@ -150,12 +150,11 @@ def test_file_that_is_not_there_is_not_found(tmp_path: Path):
         read(tmp_path / "none")
 
 
-class Barred(type(Path())):
-    """A file of somebody else."""
+BARRED = "of-somebody-else"
 
 
 def _open_what_is_ours(path: Any, *flags: Any, opened: Any = os.open) -> int:
-    if isinstance(path, Barred):
+    if str(path).endswith(BARRED):
         raise PermissionError(13, "Permission denied", str(path))
     return int(opened(path, *flags))
 
@@ -163,7 +162,7 @@ def _open_what_is_ours(path: Any, *flags: Any, opened: Any = os.open) -> int:
 def _paths(folder: Path) -> list[Path]:
     (folder / "loop").symlink_to(folder / "loop")
     (folder / "plain").write_text("a")
-    return [Barred(folder), folder, folder / "loop", folder / ("x" * 300), folder / "plain" / "b", folder / "nul\0"]
+    return [folder / BARRED, folder, folder / "loop", folder / ("x" * 300), folder / "plain" / "b", folder / "nul\0"]
 
 
 def test_file_that_cannot_be_read_does_not_say_where_it_is(tmp_path: Path, caplog, monkeypatch):
@@ -175,7 +174,24 @@ def test_file_that_cannot_be_read_does_not_say_where_it_is(tmp_path: Path, caplo
             read(path)
         assert str(tmp_path) not in str(raised.value) and URI in str(raised.value)
         assert raised.value.__cause__ is None and caplog.records[0].exc_info
-        assert isinstance(raised.value, Forbidden) is isinstance(path, Barred)
+        assert isinstance(raised.value, Forbidden) is (path.name == BARRED)
+
+
+def _next_descriptor() -> int:
+    """The number that the next file gets which is opened: the lowest that is free."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
+def test_what_is_no_file_leaves_nothing_open(tmp_path: Path):
+    """Whoever may name a folder could use up all that a server can open."""
+    os.mkfifo(tmp_path / "pipe")
+    before = _next_descriptor()
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "none") * 20:
+        with pytest.raises(NotFound):
+            read(path)
+    assert _next_descriptor() <= before
 
 
 def test_payload_over_the_limit_is_refused_before_it_is_read_whole(tmp_path: Path):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from aerogram.digest.limits import UnreadableSource
+from aerogram.normalize.resource import open_at_once
 from aerogram_knowledge.documents.document import File
 
 __all__ = ["ChangingFile", "changed_ns", "link_fault", "read_bytes"]
@@ -32,8 +33,7 @@ def read_bytes(path: Path, file: File, most_bytes: int, *, root: Path) -> File:
     for _ in range(ATTEMPTS):
         try:
             _refuse_link(path, root)
-            # whoever opens the end of a pipe waits for the other one, unless he says that he does not
-            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # noqa: PTH123
+            with open(path, "rb", opener=open_at_once) as opened:
                 before = os.fstat(opened.fileno())
                 if not stat.S_ISREG(before.st_mode):
                     raise UnreadableSource("missing", "it is not a regular file")

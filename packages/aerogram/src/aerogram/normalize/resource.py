@@ -32,7 +32,7 @@ from aerogram.normalize.values import encode
 from aerogram.normalize.walk import UnreadableValue
 from aerogram.reply import Notice
 
-__all__ = ["ResourceResult", "normalize_resource_payload"]
+__all__ = ["ResourceResult", "normalize_resource_payload", "open_at_once"]
 
 _DEFAULT = Policy()
 _BINARY = (bytes, bytearray, memoryview)
@@ -137,6 +137,11 @@ def normalize_resource_payload(
     )
 
 
+def open_at_once(path: str, flags: int) -> int:
+    """For `open`: whoever opens the end of a pipe waits for the other one, unless he says that he does not."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def _is_finite(file: Any) -> bool:
     """Whether reading a file comes to an end without waiting for anybody: pipes, sockets and devices may not."""
     try:
@@ -218,8 +223,7 @@ class _PayloadReader:
 
     def _file(self, path: Path) -> dict[str, Any]:
         try:
-            # whoever opens the end of a pipe waits for the other one, unless he says that he does not
-            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
+            with open(path, "rb", opener=open_at_once) as file:
                 return self._read(file, path.name)
         except PermissionError as error:
             log_error("the file behind %s may not be read", self.uri, error=error)
