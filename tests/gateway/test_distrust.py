@@ -297,6 +297,15 @@ def test_what_is_no_request_is_refused_with_its_id(strict, line, number):
     assert answer["id"] == number and answer["error"]["code"] in (-32700, -32600, -32602)
 
 
+def test_a_modern_server_that_asks_in_the_old_way_is_refused_at_once():
+    """A modern client could not be asked before the end of the call, which would wait for the answer."""
+    wire = Wire("", server=[sys.executable, str(Path(__file__).with_name("asking.py")), "modern"])
+    about = {"name": "ask", "arguments": {"who": "Ada"}}
+    answer = wire.ask(1, "tools/call", **about, _meta={**ENVELOPE, CAPABILITIES: {"elicitation": {}}})["result"]
+    assert answer["content"][0]["text"].startswith('Ada was told {"code": -32601')
+    assert wire.end() == 0
+
+
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 

@@ -597,7 +597,7 @@ class Relay:
     async def _restore(self, line: Line, link: Link) -> None:
         """Tell a server that was started again what the one before it had been told."""
         if link.is_modern:
-            for session in line.sessions:
+            for session in tuple(line.sessions):  # some of which may go meanwhile
                 await self._follow(session, line)
             return
         if not is_modern(link.client.version):
@@ -908,6 +908,8 @@ class Relay:
         if self._shares and not link.client.can_be_asked:  # several clients have this link, and none has offered
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "The client cannot be asked", method)
         if is_modern(link.client.version):
+            if link.is_modern:  # there is nothing in which the question could stand
+                raise MCPError(mcp_types.METHOD_NOT_FOUND, "What is asked stands in an unfinished result", method)
             return await line.questions.ask(method, params)
         flights = [one for one in line.flights.values() if one.front.channel.can_send_request]
         if flights:
