@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -167,3 +169,29 @@ def test_what_cannot_be_fetched_says_why(tmp_path, search_page):
             fetch(place)
     with pytest.raises(FileNotFoundError):
         fetch(ReplyTarget(here))
+
+
+class Leads(BaseHTTPRequestHandler):
+    """Leads once to another path, then to another name of the machine, and says there which headers came along."""
+
+    def do_GET(self):
+        here = f"{self.server.server_port}/"
+        leads_to = {"/here": "/there", "/there": f"http://localhost:{here}elsewhere"}.get(self.path)
+        self.server.seen.append((self.path, self.headers.get("X-Key")))
+        self.send_response(302 if leads_to else 200)
+        self.send_header("Location", leads_to or "")
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+def test_a_key_goes_to_the_server_for_which_it_was_given_alone():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Leads) as server:
+        server.seen = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        fetch(ReplyTarget(f"http://127.0.0.1:{server.server_port}/here", headers=("X-Key: hunter2",)))
+        server.shutdown()
+    assert server.seen == [("/here", "hunter2"), ("/there", "hunter2"), ("/elsewhere", None)]

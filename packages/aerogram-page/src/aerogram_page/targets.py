@@ -10,7 +10,7 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from aerogram.cli.terminal import read_input
 from aerogram.content.jsontext import dumps, loads
@@ -87,9 +87,20 @@ def _from_http(place: ReplyTarget) -> tuple[bytes, str]:
     return raw, url
 
 
+class _Redirects(HTTPRedirectHandler):
+    """Goes where an answer leads to; elsewhere, the headers that were given for a server are nobody's business."""
+
+    def redirect_request(self, request: Request, *told: Any) -> Request | None:
+        """The next request."""
+        found = super().redirect_request(request, *told)
+        if found is not None and urlsplit(found.full_url)[:2] != urlsplit(request.full_url)[:2]:
+            found.headers = {"Accept": _ACCEPTED}
+        return found
+
+
 def _answer(request: Request) -> Any:
     try:
-        return urlopen(request, timeout=PATIENCE)  # noqa: S310
+        return build_opener(_Redirects).open(request, timeout=PATIENCE)
     except HTTPError as error:
         return error
 
