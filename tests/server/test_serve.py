@@ -19,7 +19,7 @@ import pytest
 from aerogram.client.reading import read
 from aerogram.digest import payload_of, verify
 from aerogram_knowledge.access.keys import Keys
-from programs import run_program
+from programs import run_program, start_program
 from serving import SAMPLES, clean_environment, command, serving
 
 V2 = {"envelope": "v2"}
@@ -256,6 +256,25 @@ def test_over_stdio_the_end_of_the_input_ends_the_server(documents, tmp_path):
     done = over_stdio(tmp_path / "index", documents, b"this is no JSON-RPC\n")
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_over_stdio_a_signal_ends_the_server_while_its_client_says_nothing(documents, tmp_path, how):
+    line = command(tmp_path / "index", "--stdio", documents=documents, program=())
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start_program(line, env=clean_environment(tmp_path / "index"), **streams)
+    try:
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(how)
+        assert process.wait(30) == 0
+        assert b"Traceback" not in process.stderr.read()
+    finally:
+        if process.poll() is None:
+            process.kill()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
 
 
 def test_it_says_when_there_is_nothing_in_what_was_named(documents, tmp_path):

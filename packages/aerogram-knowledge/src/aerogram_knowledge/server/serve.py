@@ -304,7 +304,7 @@ def _serve_stdio(
     reading.start()
     reading.join(PATIENCE)
     with _following(library, settings):
-        _run(_talk(tools), leave)
+        _run(_talk(tools, leave), leave)
 
 
 def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> None:
@@ -314,13 +314,23 @@ def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> N
         log.exception("the documents could not be read")
 
 
-async def _talk(tools: Any) -> None:
-    """Answer on the standard streams until the client closes them, or a signal comes."""
+async def _talk(tools: Any, leave: Leave | None) -> None:
+    """Answer on the standard streams until the client closes them, or a signal comes.
+
+    In the second case a thread waits for the next line of the client, and nothing else wakes it: so `leave` ends the
+    process.
+    """
     from aerogram._mcp.lines import serve_lines
 
-    talking = asyncio.create_task(serve_lines(tools._mcp_server))
-    with signals(talking.cancel), contextlib.suppress(asyncio.CancelledError):
-        await talking
+    wanted = asyncio.Event()
+    with signals(wanted.set):
+        talking = asyncio.ensure_future(serve_lines(tools._mcp_server))
+        ending = asyncio.ensure_future(wanted.wait())
+        await asyncio.wait((talking, ending), return_when=asyncio.FIRST_COMPLETED)
+    if talking.done():
+        talking.result()
+    elif leave is not None:
+        leave()
 
 
 # documents that change
