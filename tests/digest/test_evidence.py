@@ -1,6 +1,7 @@
 """Evidence: passages that bear on the question, whole, apart, and honestly scored."""
 
 import re
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -294,3 +295,13 @@ def test_a_sentence_that_runs_on_and_on_is_refused_in_no_time():
     payload = digest_text(text, "what?")
     for clauses in (20, 40, 600):
         assert verify(payload.model_copy(update={"summary": "a, " * clauses + "zzz"}), text).unfound
+
+
+def test_many_lines_that_look_like_fences_are_quoted_in_no_time():
+    """No quotation may have one of them alone, so the best run of lines without is looked for between them."""
+    text = read("``` a b\n" * 600, kind="markdown")
+    started = time.process_time()
+    payload = digest_text(text, "What does a b cost?")
+    assert time.process_time() - started < 1.5
+    assert payload.evidence_snippets
+    assert verify(payload, text)

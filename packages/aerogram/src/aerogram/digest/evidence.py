@@ -35,6 +35,8 @@ TELLING = 0.1
 BEFORE, AFTER = 0, 1
 _SHORTLIST = 400
 _EMBEDDED = 2_000
+_MOST_SENTENCES = 25
+"""So many of the shortest fill a passage, unless lines that look like fences keep them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class Ranking:
         """The last sentence that still fits into a window that starts at `first`."""
         start = self.sentences[first]
         last = first if known is None else known
-        for place in range(last + 1, len(self.sentences)):
+        for place in range(last + 1, min(len(self.sentences), first + _MOST_SENTENCES)):
             sentence = self.sentences[place]
             is_next_part = sentence.page != start.page or (sentence.kind == "heading" and not past_headings)
             if is_next_part or sentence.end - start.start > self.limit:
