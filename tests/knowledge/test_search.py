@@ -242,6 +242,26 @@ def test_terms_that_nobody_has_are_echoed_and_left_out_of_the_retry(shared_small
     assert nothing.query_echo.unparsed_terms == ("xylophone", "zither")
 
 
+def test_what_is_gone_from_the_index_weighs_nothing(write, index, tmp_path):
+    """Neither as a term that some document has, nor in what finding a term is worth."""
+    days = {f"{day}.md": f"# Day {day}\n\nA token is valid for {day} days of harvest.\n" for day in range(20)}
+    folder = write({**days, "zebra.md": "# Zebra\n\nA zebra has stripes and no token.\n"})
+    index.ingest(folder)
+    assert index.search("zebra").data
+    for name in ("zebra.md", *list(days)[3:]):
+        (folder / name).unlink()
+    index.ingest(folder)
+    gone = index.search("zebra stripes", method="bm25")
+    assert (gone.empty_reason, gone.query_echo.unparsed_terms) == ("no_match", ("zebra", "stripes"))
+    with Knowledge(tmp_path / "fresh") as fresh:
+        fresh.ingest(folder)
+        scores = [
+            {one["source_file"]: one["bm25_score"] for one in held.search("token valid", response_mode="full").data}
+            for held in (index, fresh)
+        ]
+    assert scores[0] == pytest.approx(scores[1], abs=0.02)
+
+
 def test_a_misspelt_name_of_a_document_is_spelt_right_in_the_retry(shared_small):
     for asked, filters, retry in (
         ("harvst", {}, {"query": "harvest"}),

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Keywords", "Posting", "Scores", "View"]
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Changes whenever the fields, or the terms that the lexicon makes, do."""
 HEAP: Final = 64_000_000
 COUNTED: Final = 20_000
 """For so many terms it is remembered how many chunks have them: most of what is asked for comes again."""
 REBUILD: Final = "Run `aerogram index rebuild`"
+_EVERY: Final = "\0"
+"""A path that every chunk is below, and that nobody can ask for: so many were written, some of which may be gone."""
 _SCORE: Final = itemgetter(0)
 _PLACE: Final = itemgetter(1)
 
@@ -150,7 +152,7 @@ class Keywords:
         for name, value in (("category", posting.category), ("license", posting.license)):
             if value:
                 document.add_text(name, key_of(value))
-        for step in steps_of(posting.path, posting.file):
+        for step in (_EVERY, *steps_of(posting.path, posting.file)):
             document.add_text("path", step)
         return document
 
@@ -178,7 +180,8 @@ class View:
         self._searcher = searcher
         self._schema = schema
         self._tantivy = _tantivy()
-        self._count = lru_cache(maxsize=COUNTED)(partial(searcher.doc_freq, "body"))
+        self._written = searcher.doc_freq("path", _EVERY)
+        self._count = lru_cache(maxsize=COUNTED)(self._count_chunks)
 
     def search(self, terms: Sequence[QueryTerm], filters: Filters, limit: int) -> Scores:
         """The best chunks by words: each one's BM25 as a share of what the query could earn."""
@@ -193,7 +196,7 @@ class View:
         if not known:
             return Scores(np.zeros(0, np.int64), np.zeros(0, np.float32), unknown, 0.0, worth)
         weights = [
-            (form, one / rarity(self.chunks, having[form]))
+            (form, one / rarity(self._written, self._searcher.doc_freq("body", form)))
             for term, one in zip(terms, worth, strict=True)
             for form in term.forms
             if having[form]
@@ -206,6 +209,14 @@ class View:
     def rarities(self, forms: Sequence[str]) -> list[float]:
         """What finding each of some terms is worth."""
         return [rarity(self.chunks, self._count(form)) for form in forms]
+
+    def _count_chunks(self, form: str) -> int:
+        """How many chunks have a term. Tantivy knows it, and counts those that are gone until it writes anew."""
+        found: int = self._searcher.doc_freq("body", form)
+        if found and self._written > self.chunks:
+            asked = self._tantivy.Query.term_query(self._schema, "body", form, "freq")
+            found = self._searcher.search(asked, 1, count=True).count
+        return found
 
     def _query(self, weights: Sequence[tuple[str, float]], filters: Filters) -> Any:
         """Forms, each with what it counts beside its own rarity, among what the filters leave."""
