@@ -21,6 +21,7 @@ import pytest
 from aerogram.digest.limits import ReadLimits
 from aerogram.errors import Conflict, IntegrityError, NotFound, ValidationFailed
 from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.maintenance.removal import forget
 from knowledge.documents import GUIDE, HARVEST
 
 IS_ROOT = os.geteuid() == 0
@@ -82,6 +83,8 @@ def test_only_small_words_are_looked_for_when_there_are_no_others(shared_small):
         {"after": "yesterday"},
         {"category": 7},
         {"path": ["\0"]},
+        {"path": "\udcff"},
+        {"license": ["MIT", "\udcff"]},
     ],
     ids=str,
 )
@@ -93,6 +96,12 @@ def test_wrong_filters_are_refused(shared_small, filters):
 def test_a_filter_is_no_pattern(shared_small):
     assert shared_small.search("token", filters={"path": "%"}).status == "empty"
     assert shared_small.search("token", filters={"path": "guide_"}).status == "empty"
+
+
+@pytest.mark.parametrize("path", [".", "./", ["guides", "."]], ids=str)
+def test_the_indexed_folder_itself_is_a_path_that_everything_is_below(shared_small, path):
+    whole = shared_small.search("token")
+    assert shared_small.search("token", filters={"path": path}).data == whole.data
 
 
 @pytest.mark.parametrize("asked", [{"response_mode": "verbose"}, {"method": "magic"}, {"cursor": "nonsense"}], ids=str)
@@ -241,6 +250,15 @@ def test_a_root_that_is_not_there_is_refused_and_forgets_nothing(small, tmp_path
     with pytest.raises(ValidationFailed):
         small.ingest("nul\0")
     assert small.search("apples").status == "ok"
+
+
+def test_a_link_that_leads_to_itself_is_there_for_nobody(index, tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(NotFound):
+        index.ingest(loop)
+    with pytest.raises(NotFound):
+        forget(index, loop)
 
 
 def test_a_root_that_went_away_forgets_nothing(small, tmp_path):

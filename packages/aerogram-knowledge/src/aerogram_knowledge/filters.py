@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -15,6 +16,8 @@ MOST_VALUES: Final = 50
 LONGEST_VALUE: Final = 300
 LONGEST_PATH: Final = 1_300
 """Bytes of a document's path: an index of PostgreSQL takes 2,704, with a record's own name of up to 300 characters."""
+_NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
+"""What no database takes: a NUL, and half a letter, as in a name that is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Filters:
         category, path, licenses = (_values(name, said.get(name, ())) for name in ("category", "path", "license"))
         after, before = (_day(name, said[name]) if name in said else None for name in ("after", "before"))
         spellings = (spelling for one in path for spelling in (one, one.replace("\\", "/")))
-        return cls(category, tuple(dict.fromkeys(map(_path, spellings))), licenses, after, before)
+        below = tuple(dict.fromkeys(map(_path, spellings)))
+        return cls(category, () if "" in below else below, licenses, after, before)
 
     @property
     def is_open(self) -> bool:
@@ -87,13 +91,13 @@ def _values(name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(several, (list, tuple)) or not all(isinstance(one, str) for one in several):
         raise _refusal(name, "a text or a list of texts", given)
     longest = LONGEST_PATH if name == "path" else LONGEST_VALUE
-    if len(several) > MOST_VALUES or any(len(one) > longest or "\0" in one for one in several):
+    if len(several) > MOST_VALUES or any(len(one) > longest or _NO_TEXT.search(one) for one in several):
         raise _refusal(name, f"at most {MOST_VALUES} texts of {longest} characters", given)
     return tuple(one for one in several if one)
 
 
 def _path(given: str) -> str:
-    """A path below the root; one that leads out of it is refused."""
+    """A path below the root, empty for the root itself; one that leads out of it is refused."""
     steps = [step for step in given.split("/") if step not in ("", ".")]
     if ".." in steps or given.startswith(("/", "~/")):
         raise _refusal("path", "a path below the indexed folder", given)

@@ -10,6 +10,7 @@ called as another root is waits until that one has another label.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -33,10 +34,9 @@ MOST_UNREAD: Final = 1_000
 
 def absolute(path: str | os.PathLike[str]) -> Path:
     """A path as an index knows it; what it leads to may be gone, and so may whose home it names."""
-    try:
-        return expand_home(path).resolve()
-    except ValueError:
-        return Path(path).resolve()
+    with contextlib.suppress(ValueError):
+        path = expand_home(path)
+    return Path(os.path.realpath(path))  # which takes links that lead to themselves, where `resolve` raises
 
 
 class Roots(dict[str, Path]):
