@@ -15,6 +15,11 @@ JAPANESE = "渡し船\n\n切符は四クローネで、\n自転車は無料で�
 LISTS = (
     "Fares\n\n- a bicycle is carried free of charge\n- a dog travels for two crowns\n- children under six pay nothing\n"
 )
+SPEECH = (
+    "「切符は四クローネです。」\n\n彼は「犬は無料だ。」と言った。\n\n猫が好きです\n\n「切符はどこで買えますか？」\n\n"
+    "他说：“票价是四克朗。”然后走了。\n\n「はい」\n\n切符はいくらですか「A」\n\n昨日は雨でした。\n\n港の切符は、\n"
+)
+"""Sentences that end within quotation marks, and with marks that end none."""
 
 
 def said(payload, **members):
@@ -28,7 +33,7 @@ def said(payload, **members):
 
 @pytest.mark.parametrize("query", ["What does a ticket cost?", "ice and fog", "dog", "切符はいくらですか"])
 @pytest.mark.parametrize("chars", [120, 500])
-@pytest.mark.parametrize("document", ["ferry", JAPANESE, LISTS])
+@pytest.mark.parametrize("document", ["ferry", JAPANESE, LISTS, SPEECH])
 def test_what_the_text_says_itself_is_found_in_it(ferry, document, query, chars):
     text = read(ferry if document == "ferry" else document)
     assert verify(digest_text(text, query, DigestPolicy(snippet_chars=chars)), text).unfound == ()

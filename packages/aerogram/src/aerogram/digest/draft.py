@@ -36,7 +36,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BULLET = re.compile(r"^[-*+•・]\s+")
 _LINE_BREAK = re.compile(r"\s*\n\s*")
 _BREAK_IN_RUN = re.compile(rf"(?<=[{UNSPACED}])\s*\n\s*|\s*\n\s*(?=[{UNSPACED}])")
-_UNSPACED_END = re.compile("[。！？」』）、]$")
+_UNSPACED_END = re.compile("[。！？][」』）]*$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from aerogram.digest.text import UNSPACED, CanonicalText, InvalidLocator, Locato
 from aerogram.errors import IntegrityError, NotFound
 from aerogram.shape.facts import count_digest
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…।؟۔])\s+|(?<=[。！？｡])\s*|\s*\n\s*")
 _IN_RUN = re.compile(f"[{UNSPACED}]")
 _BLANK_IN_RUN = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _BULLET = re.compile(r"\A[-*+•・]\s+")
@@ -66,10 +65,7 @@ class _TextMatcher:
         for sentence in split(text, len(text) + 1):
             begun = length
             whole = _BULLET.sub("", text[sentence.start : sentence.end])
-            for part in pairwise((0, *find_ends(whole, 0, len(whole)), len(whole))):
-                said = _in_one_line(whole[slice(*part)])
-                if not said:
-                    continue
+            for said in filter(None, map(_in_one_line, _parts(whole))):
                 gap = " " if pieces and not (_IN_RUN.match(said) or _IN_RUN.match(pieces[-1][-1])) else ""
                 pieces += [gap, said] if gap else [said]
                 self._starts.add(length + len(gap))
@@ -81,7 +77,7 @@ class _TextMatcher:
 
     def find_unfound(self, said: str) -> Iterator[str]:
         """The sentences of what is said that do not stand in the text."""
-        parts = [one.strip() for one in _SENTENCE_END.split(said) if one.strip()]
+        parts = [one.strip() for line in said.splitlines() for one in _parts(line) if one.strip()]
         at = 0
         while at < len(parts):
             ends = range(at + 1, min(at + 1 + _MOST_SIGNS, len(parts)) + 1)
@@ -140,6 +136,11 @@ class _TextMatcher:
             is_there = _in_one_line(" ".join(words[:middle])) in self._line
             least, most = (middle, most) if is_there else (least, middle - 1)
         return least
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text in parts that end where sentences do, also those of a word or two."""
+    return (text[slice(*part)] for part in pairwise((0, *find_ends(text, 0, len(text)), len(text))))
 
 
 def _in_one_line(text: str) -> str:
