@@ -305,3 +305,24 @@ def test_many_lines_that_look_like_fences_are_quoted_in_no_time():
     assert time.process_time() - started < 1.5
     assert payload.evidence_snippets
     assert verify(payload, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "~~~ ~~~ ferry",
+        "one\n```~~~ ticket",
+        "One;\f~~~ ~~~ ~~~ ticket\n",
+        "~~~\n" + "a ticket of wood " * 29 + "~~~ a ticket of ice\n~~~\n",
+        "A ticket costs four crowns. ~~~ The ticket of a dog costs nothing at all.",
+    ],
+    ids=lambda text: text[:20],
+)
+@pytest.mark.parametrize("policy", [DigestPolicy(), DigestPolicy(quote_whole=True)], ids=["parts", "whole"])
+def test_no_passage_begins_with_a_fence_from_the_middle_of_a_line(text, policy):
+    """By itself it would open a block of code, and every text has a passage that opens none."""
+    source = read(text, kind="markdown")
+    payload = digest_text(source, "How much is a ticket for the ferry?", policy)
+    assert payload.evidence_snippets
+    assert not any(one.text.startswith("~~~ ") for one in payload.evidence_snippets)
+    assert verify(payload, source).unfound == ()

@@ -18,6 +18,8 @@ from aerogram.digest.terms import word_list
 from aerogram.digest.text import page_spans
 
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+_MARK = re.compile(r"\s*(?:`{3,}+(?=[^`\n\f]*+(?:[\n\f]|\Z))|~{3,}+)")
+"""A fence that may stand anywhere in a line: what is quoted from there on begins with it."""
 _LINE = re.compile(r"(?<![^\n\f])[ \t]*(?:```|~~~)[^\n\f]*")
 
 
@@ -257,6 +259,9 @@ def _pieces(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, 
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span without blanks at its ends, nor a fence at its beginning: by itself, it would open a block of code."""
+    while (fence := _MARK.match(text, start, end)) is not None:
+        start = fence.end()
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
