@@ -4,6 +4,7 @@ import json
 import math
 import random
 import re
+import time
 
 import fastmcp
 import pytest
@@ -382,3 +383,22 @@ async def test_a_text_that_only_begins_as_a_table_is_cut_as_any_other(text):
         reply = await client.call("get")
         assert reply.problem is None and len(reply.data) < len(text)
         assert (await client.whole(reply)).data == text
+
+
+async def test_a_table_of_many_megabytes_is_read_beside_the_loop_and_goes_on_page_by_page():
+    """As rows, which repeat the names of its columns, it would be larger than any value may be."""
+    table = "order,date,city,customer,status\n" + "".join(f"A-{n},2026-03-01,Lyon,Ada,sent\n" for n in range(200_000))
+    server = fastmcp.FastMCP("orders")
+    server.tool(lambda: table, name="get")
+    install(server, budget=1_000, archive=Archive.in_memory())
+    async with fastmcp.Client(server) as client:
+        begun = time.thread_time(), time.process_time()
+        cut = (await client.call_tool("get", {})).content[0].text
+        whole = {"hash": re.search(r"whole: retrieve\(hash='(\w+)'\)", cut)[1]}
+        first = (await client.call_tool("retrieve", whole)).content[0].text
+        next_ = (await client.call_tool("retrieve", arguments(first))).content[0].text
+        here, everywhere = time.thread_time() - begun[0], time.process_time() - begun[1]
+    header, *rows = first.partition("\n\naerogram")[0].split("\n")
+    after = next_.partition("\n\naerogram")[0].split("\n")[1:]
+    assert table.startswith("\n".join((header, *rows, *after)))
+    assert here < everywhere / 3

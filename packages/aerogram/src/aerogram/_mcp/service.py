@@ -58,6 +58,7 @@ from aerogram.answer import (
     refuse_cursor,
     render,
 )
+from aerogram.answer.aside import run_if_large
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import meta_of
@@ -585,7 +586,8 @@ class Service:
             draft = _judge(call, draft)
         told = None
         if isinstance(draft.reply.data, str) and draft.reply.page is None:
-            told = tell_text(call, sanitize_text(draft.reply.data, *for_words(call.contract.sanitizers)))
+            text = sanitize_text(draft.reply.data, *for_words(call.contract.sanitizers))
+            told = await run_if_large("fit", len(text), tell_text, call, text)
         if told is None:
             return await self._send(call, profile, draft, convert)
         said = draft.reply.replace(data=told.draft.reply.data)
@@ -608,7 +610,8 @@ class Service:
             sent = await self._pass_on(call, profile, result, own=None if notices else own, is_fitted=is_content)
             return _with_meta(sent, meta_of(Reply(None, notices=notices), call.contract.speaker)) if notices else sent
         wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
-        told = tell_result(call, wire, is_boxed=profile.is_boxed)
+        length = sum(len(block["text"]) for block in wire["content"] if block["type"] == "text")
+        told = await run_if_large("fit", length, partial(tell_result, is_boxed=profile.is_boxed), call, wire)
         if told is None:
             return await self._send_blocks(call, profile, result)
         sent = await self._send(_with_wire_meta(told.call, wire), profile, told.draft)

@@ -42,7 +42,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from aerogram.answer.aside import run_aside
+from aerogram.answer.aside import LARGE, run_aside
 from aerogram.archive import Archive
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.content.jsontext import dumps_unproven, loads, part_to_json, pointer_of
@@ -773,8 +773,6 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
 
 
 _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
-LARGE: Final = 1 << 18
-"""Bytes of data; some megabytes take a second to be fitted, of which most is spent where other threads can go on."""
 LONG: Final = 0.001
 """Seconds after which fitting a reply has kept others waiting who only have a word to say."""
 

@@ -13,7 +13,10 @@ from contextvars import copy_context
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["run_aside"]
+__all__ = ["LARGE", "run_aside", "run_if_large"]
+
+LARGE: Final = 1 << 18
+"""Bytes or characters; some megabytes take a second, of which most is spent where other threads can go on."""
 
 T = TypeVar("T")
 Work: TypeAlias = Literal["fit", "search"]
@@ -27,3 +30,8 @@ async def run_aside(kind: Work, work: Callable[..., T], *given: Any) -> T:
     if kind not in threads:
         threads[kind] = ThreadPoolExecutor(1, f"aerogram-{kind}")
     return await loop.run_in_executor(threads[kind], copy_context().run, work, *given)
+
+
+async def run_if_large(kind: Work, size: int, work: Callable[..., T], *given: Any) -> T:
+    """What comes of work, which is done in the thread for its kind where it is on something large, and else at once."""
+    return await run_aside(kind, work, *given) if size > LARGE else work(*given)

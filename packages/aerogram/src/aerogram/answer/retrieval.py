@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
-from aerogram.answer import Call, refuse_cursor
-from aerogram.answer.aside import run_aside
+from aerogram.answer import Call
+from aerogram.answer.aside import run_aside, run_if_large
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
 from aerogram.archive.query import run_query
@@ -30,6 +30,7 @@ from aerogram.shape.loss import is_map, list_names
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
 from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
 from aerogram.shape.records import find_record_type
+from aerogram.tokens import Budget
 
 __all__ = ["Retrieval", "retrieve", "retrieve_for"]
 
@@ -117,6 +118,7 @@ async def retrieve(
     kinds: Collection[RecordType] = (),
     documented: bool = False,
     fits: Fits = lambda _: True,
+    most: int | None = None,
     names_calls: bool = False,
     read_texts: bool = False,
 ) -> ResumablePage:
@@ -141,7 +143,8 @@ async def retrieve(
     content = await archive.get(asked.hash or "", principal=principal)
     if asked.as_text and not asked.path:
         return _text_page(content.text, asked, pager, way_on)
-    held = read_data([content.text]) if read_texts and content.kind == "text" else None
+    is_read = read_texts and content.kind == "text"
+    held = await run_if_large("search", content.size, read_data, [content.text]) if is_read else None
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
     is_part = bool(asked.path) or asked.query is not None
@@ -159,7 +162,7 @@ async def retrieve(
         text = dumps(value).decode() if asked.path else content.text
         return _text_page(text, replace(asked, as_text=True), pager, way_on)
     rows = value if isinstance(value, list) else [value]
-    return _data_page(value, asked, pager, kind or _kind_of(rows, kinds), way_on)._replace(spell=spell)
+    return _data_page(value, asked, pager, kind or _kind_of(rows, kinds), way_on, most)._replace(spell=spell)
 
 
 async def _open_pager(
@@ -173,6 +176,7 @@ async def _open_pager(
 async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
     """What a caller asks back, from the archive of the contract that it was left out under."""
     contract, kinds = call.contract, tuple(call.contract.kinds.values())
+    most = contract.forms.max_bytes if call.budget is None else min(_most(call.budget), contract.forms.max_bytes)
     tool = contract.retrieve or "retrieve"
     documented = contract.speaker.documents_cursors
     return await retrieve(
@@ -184,6 +188,7 @@ async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:
         kinds=kinds,
         documented=documented,
         fits=partial(_fits, call),
+        most=most,
         names_calls=contract.speaker.is_bare,
         read_texts=contract.speaker.is_bare and contract.read_texts,
     )
@@ -194,8 +199,12 @@ def _fits(call: Call, value: Any) -> bool:
     budget = call.budget
     if budget is None:
         return True
-    most = budget.room * 8  # no tokenizer makes one token of so many characters
+    most = _most(budget)
     return extent(value, most) <= most and call.sizer(budget).dearest(Reply.ok(value)) <= budget.room
+
+
+def _most(budget: Budget) -> int:
+    return budget.room * 8  # no tokenizer makes one token of so many characters
 
 
 def _find_rows(value: dict[str, Any], asked: Retrieval, pager: Pager, fits: Fits) -> tuple[Any, Retrieval, Pager]:
@@ -283,9 +292,16 @@ def _way_on(tool: str, asked: Retrieval, offset: int) -> dict[str, Any]:
 
 
 def _rows_page(
-    rows: list[Any], asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None = None
+    rows: list[Any],
+    asked: Retrieval,
+    pager: Pager,
+    kind: RecordType | None,
+    way_on: WayOn | None = None,
+    most: int | None = None,
 ) -> ResumablePage:
     window = asked.window(pager, len(rows))
+    if most is not None and not asked.fields and asked.response_mode == "full":
+        window = replace(window, size=_reach(rows[window.offset : window.offset + window.size], most))
     found = take(rows, window)
     if asked.fields or asked.response_mode != "full":
         found = _select_fields(found, asked, kind, among=rows)
@@ -300,14 +316,22 @@ def _rows_page(
 
 
 def _data_page(
-    value: Any, asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None
+    value: Any, asked: Retrieval, pager: Pager, kind: RecordType | None, way_on: WayOn | None, most: int | None
 ) -> ResumablePage:
     if isinstance(value, list):
-        return _rows_page(value, asked, pager, kind, way_on)
-    if asked.cursor is not None:
-        raise refuse_cursor("no rows")
+        return _rows_page(value, asked, pager, kind, way_on, most)
     shown = Reply.ok(_select_fields(value, asked, kind))
     return ResumablePage(shown, whole_rows=True, is_archived=True)
+
+
+def _reach(rows: list[Any], most: int) -> int:
+    """How many rows have together so many characters; a table as rows may be many times as long as its text."""
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007 - how many there were is what is asked for
+        most -= extent(row, most)
+        if most < 0:
+            break
+    return max(count, 1)
 
 
 def _nothing_found(asked_of: Any, found: Any) -> Reply[Any]:

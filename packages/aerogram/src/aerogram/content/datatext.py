@@ -408,7 +408,8 @@ def _read_csv(text: str) -> DataText | None:
     try:
         if not all(map(_is_name, next(csv.reader([head], delimiter=delimiter)))):
             return None
-        names, *rows = csv.reader(io.StringIO(text.strip("\r\n"), newline=""), delimiter=delimiter, strict=True)
+        read = csv.reader(io.StringIO(text.strip("\r\n"), newline=""), delimiter=delimiter, strict=True)
+        names, *rows = [row for row in read]  # noqa: C416 - between rows another thread may have its turn
     except csv.Error:  # a line that ends in its middle, a cell of very many letters
         return None
     if len(rows) < FEWEST_ROWS or not _are_rows(names, rows) or _is_prose(rows, delimiter):
