@@ -107,6 +107,16 @@ def test_faults_that_are_written_in_another_way_are_details(odd):
     assert problem.code == "VALIDATION_ERROR" and problem.details == {"detail": [FAULT, FAULT | odd]}
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_header_with_letters_of_any_kind_keeps_nobody_from_reading(serve, library):
+    async def answer(request):
+        return JSONResponse([1], headers={"content-disposition": 'inline; filename="Zoë.json"', "x-request-id": "é"})
+
+    with LIBRARIES[library].Client(base_url=serve(Starlette(routes=[Route("/", answer)]))) as connection:
+        reply = Client(connection).call("/")
+    assert (reply.data, reply.request_id) == ([1], None)
+
+
 WORDS = "some words " * 1_000
 HALVES = WORDS[:5_000].encode(), WORDS[5_000:].encode()
 PACKED = {

@@ -65,7 +65,7 @@ ARCHIVE: Final = "aerogram://archive/{hash}"
 _ARCHIVES: Final = ARCHIVE.removesuffix("{hash}")
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _IN_THE_QUERY: Final = frozenset({"GET", "HEAD", "DELETE"})
-_OF_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_OF_TRANSFER: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _PACKINGS: Final = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 """How an answer may be packed, and what zlib calls it."""
 _GZIP: Final = b"\x1f"
@@ -284,7 +284,7 @@ class _Body:
         """A response as if it had been read at once."""
         if self._arrived and self._packed is not None and not self._packed.eof:
             raise ContractError("the answer is packed, and its end is missing; ask again")
-        kept = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_TRANSFER]
+        kept = [(name, value) for name, value in response.headers.raw if name.lower() not in _OF_TRANSFER]
         return type(response)(
             response.status_code, headers=kept, content=b"".join(self._pieces), request=response.request
         )
