@@ -92,6 +92,11 @@ def test_a_route_of_a_running_server_is_asked(search_page):
     assert (opened.dialect, len(opened.reply.data), opened.title) == ("standard-v2", 3, url)
 
 
+def test_an_address_may_be_written_as_it_is_read(search_page):
+    opened = fetch(ReplyTarget(f"{search_page.address}/v1/search?q=gültiges token トークン&envelope=v2"))
+    assert opened.reply.query_echo.normalized_input == {"q": "gültiges token トークン"}
+
+
 def test_a_failure_of_a_running_server_is_a_reply_too(search_page):
     opened = fetch(ReplyTarget(f"{search_page.address}/v1/chunks/999999999?envelope=v2"))
     assert (opened.reply.status, opened.reply.problem.code) == ("error", "NOT_FOUND")
@@ -156,6 +161,7 @@ def test_what_cannot_be_fetched_says_why(tmp_path, search_page):
     served, here = search_page.address, str(tmp_path / "here.json")
     for place, why in (
         (ReplyTarget("http://127.0.0.1:1/reply"), "http://127.0.0.1:1/reply cannot be reached: "),
+        (ReplyTarget("http://[::1/reply"), "http://[::1/reply is no address: "),
         (ReplyTarget(f"{served}/docs"), f"{served}/docs answered with text/html, and a reply is JSON"),
         (ReplyTarget(served, headers=("nonsense",)), "a header is written as 'Name: value', not 'nonsense'"),
         (ReplyTarget(search_page.mcp), "choose a tool with --tool: "),

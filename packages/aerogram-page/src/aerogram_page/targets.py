@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from aerogram.cli.terminal import read_input
@@ -41,16 +41,24 @@ class ReplyTarget:
     headers: Sequence[str] = field(default_factory=tuple)
 
     @property
+    def parts(self) -> SplitResult:
+        """Of what the address is made, if it is one."""
+        try:
+            return urlsplit(self.target or "")
+        except ValueError as error:
+            raise FetchError(f"{self.target} is no address: {error}") from None
+
+    @property
     def is_url(self) -> bool:
         """Whether it is an address."""
-        return self.target is not None and urlsplit(self.target).scheme in ("http", "https")
+        return self.parts.scheme in ("http", "https")
 
     @property
     def is_mcp(self) -> bool:
         """Whether it is a tool of an MCP server."""
         if self.command is not None or self.tool is not None:
             return True
-        return self.is_url and urlsplit(self.target or "").path.rstrip("/").endswith(MCP_PATH)
+        return self.is_url and self.parts.path.rstrip("/").endswith(MCP_PATH)
 
 
 def fetch(place: ReplyTarget) -> OpenedReply:
@@ -73,7 +81,8 @@ def fetch(place: ReplyTarget) -> OpenedReply:
 def _from_http(place: ReplyTarget) -> tuple[bytes, str]:
     """The body that a route answers with, failures included; they are replies too."""
     url = place.target or ""
-    request = Request(url, headers={"Accept": _ACCEPTED, **_headers(place)})  # noqa: S310 - http and https alone
+    asked = place.parts._replace(path=_escape(place.parts.path), query=_escape(place.parts.query))
+    request = Request(asked.geturl(), headers={"Accept": _ACCEPTED, **_headers(place)})  # noqa: S310 - http and https
     try:
         with _answer(request) as response:
             raw, kind = response.read(LARGEST_REPLY + 1), response.headers.get_content_type()
@@ -85,6 +94,11 @@ def _from_http(place: ReplyTarget) -> tuple[bytes, str]:
     if not kind.endswith(("/json", "+json")):
         raise FetchError(f"{url} answered with {kind}, and a reply is JSON")
     return raw, url
+
+
+def _escape(part: str) -> str:
+    """A part of an address that somebody has written as it is read, in letters of any language."""
+    return quote(part, safe="%/:=&?~+!$,;'@()*[]")
 
 
 class _Redirects(HTTPRedirectHandler):
