@@ -185,6 +185,17 @@ async def test_a_row_that_nothing_can_be_shown_of_begins_no_walk() -> None:
     assert (await desk.walk(named_in(refused.remedy), 5, response_mode="full")).pages
 
 
+@pytest.mark.parametrize("rows", [[UNCUTTABLE], [UNCUTTABLE, *EVEN[1:]]], ids=["alone", "first"])
+async def test_a_mode_is_advised_where_a_walk_could_begin_in_it(rows: list[Any]) -> None:
+    """A row of many facts is passed over on the way in each mode that has them; it begins a walk in none of these."""
+    desk = Desk("response-v2", "text", rows)
+    refused = (await desk.ask(400, page_size=3, response_mode="full")).problem
+    assert refused is not None
+    found = re.search(r"(?P<mode>\w+) mode", str(refused.remediation))
+    assert found is not None
+    assert (await desk.ask(400, page_size=3, response_mode=found["mode"])).problem is None
+
+
 async def test_what_is_advised_on_the_way_keeps_to_the_cursor() -> None:
     """A cursor belongs to one mode, so another mode is another walk."""
     desk = Desk("response-v2", "mirror", EVEN)

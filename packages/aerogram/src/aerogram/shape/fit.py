@@ -1071,6 +1071,10 @@ class _Fitting:
         attempt = replace(self, reply=self.reply.replace(data=data, citations=self.citations), budget=budget)
         return attempt._has_a_way()
 
+    def _begins(self, data: Any, budget: int) -> bool:
+        """Whether a walk that begins with this data has a first page."""
+        return replace(self, reply=self.draft.reply.replace(data=data), budget=budget)._has_a_way()
+
     def _has_a_way(self) -> bool:
         return bool(self.whole(warns=False) or self.leaner() or self.reduce())
 
@@ -1145,7 +1149,8 @@ class _Fitting:
             self.manner.kind,
             is_cut=self.draft.resume is not None,
             is_ahead=hardest is not None,
-            begins=lambda budget: replace(self, reply=self.draft.reply, budget=budget)._has_a_way(),
+            first=self.draft.reply.data,
+            begins=self._begins,
         )
         return Fitted(refusal.refuse())
 

@@ -27,7 +27,8 @@ class Refusal:
 
     `counter` counts sizes, `before` is that of the whole reply. What is cut anywhere (`is_cut`) gains nothing from
     shorter pages. With `is_ahead`, a walk begins with what does not fit, and the reply is its hardest page. `begins`
-    knows whether what was asked for would fit, with word of what it would have to leave out.
+    knows whether data in place of the `first`, which was asked for, would fit, with word of what it would have to leave
+    out.
     """
 
     reply: Reply[Any]
@@ -40,7 +41,8 @@ class Refusal:
     names: Names = field(default_factory=Names)
     is_cut: bool = False
     is_ahead: bool = False
-    begins: Callable[[int], bool] = lambda _: True
+    first: Any = None
+    begins: Callable[[Any, int], bool] = lambda *_: True
 
     def refuse(self) -> Reply[Any]:
         """The failure that names the sizes and the remedy."""
@@ -74,12 +76,17 @@ class Refusal:
 
     def _fits_in(self, mode: Mode) -> bool:
         """Whether the reply would fit in a mode, with which a walk would begin anew."""
-        rows, room = rows_of(self.reply.data), self.budget - (SPARE if self.is_cut else 0)
+        room = self.budget - (SPARE if self.is_cut else 0)
+        return self.serves(self._in_mode(self.reply.data, mode), room) and self.begins(
+            self._in_mode(self.first, mode), self.budget
+        )
+
+    def _in_mode(self, data: Any, mode: Mode) -> Any:
+        rows = rows_of(data)
         if rows is None or (rows.name is not None and not self.is_cut):
-            return self.serves(in_mode(self.reply.data, mode, self.kind), room)
+            return in_mode(data, mode, self.kind)
         shared = self.names.shared_member(rows.items)
-        shown = [in_mode(row, mode, self.kind, shared) for row in rows.items]
-        return self.serves(rows.replaced(self.reply.data, shown), room)
+        return rows.replaced(data, [in_mode(row, mode, self.kind, shared) for row in rows.items])
 
     def _fits_on(self, size: int) -> bool:
         """Whether a page of so many rows would fit; one that goes on anywhere is as small already."""
@@ -106,4 +113,4 @@ class Refusal:
         return enough * 10 + spare + (enough * 10 // 25 if is_of_two else 0)
 
     def _is_enough(self, budget: int) -> bool:
-        return self.serves(self.reply.data, budget) and self.begins(budget)
+        return self.serves(self.reply.data, budget) and self.begins(self.first, budget)
