@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import TextContent
 
-from aerogram import Archive, Call, Contract, Page, Reply
+from aerogram import Archive, Call, Contract, Page, Reply, read
 from aerogram.answer import answer
 from aerogram.cursor import position_in
 from aerogram.dialects.standard_v2 import StandardResponse
@@ -71,6 +71,21 @@ async def walk(client: Client, name: str, first: dict[str, Any], **given: Any) -
         if not body["meta"]["pagination"]["has_more"]:
             return pages
         cursor = body["meta"]["pagination"]["cursor"]
+
+
+async def test_lists_that_a_mode_does_not_show_to_their_end_are_named() -> None:
+    async with Client(tools()) as client:
+        preview = await ask(client, "two_lists", response_mode="preview")
+        whole = await ask(client, "two_lists", response_mode="full")
+    assert len(preview["data"]["open"]) < len(TASKS) == len(whole["data"]["open"])
+    assert "Only the first items of open, done are shown in preview mode" in preview["meta"]["warnings"]
+    assert "warnings" not in whole["meta"]
+    async with Client(tools(dialect="bare")) as client:
+        said = await client.call_tool("two_lists", {"response_mode": "preview"})
+    assert said.content[0].text.endswith("\naerogram: Only the first items of open, done are shown in preview mode")
+    for meta in (said.meta, None):  # a client may drop what it says besides
+        heard = read({"content": said.content, "structured_content": said.structured_content, "_meta": meta})
+        assert (heard.data.keys(), heard.status) == ({"open", "done"}, "partial")
 
 
 @pytest.mark.parametrize("name", ["query", "rows"])

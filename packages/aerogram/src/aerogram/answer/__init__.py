@@ -76,8 +76,9 @@ from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citation
 from aerogram.shape.controls import Levers, find_size
 from aerogram.shape.draft import Leftover, ReplyDraft
 from aerogram.shape.fit import Fitted, Manner, count_itself, fit_draft, without_archive
+from aerogram.shape.loss import list_names
 from aerogram.shape.media import refer_media
-from aerogram.shape.modes import Mode, RecordType, allowed_mode
+from aerogram.shape.modes import Mode, RecordType, allowed_mode, lengths_of_cut
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.mold import ANYTHING, Mold
@@ -680,10 +681,11 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
         among = rows.items if rows is not None else reply.data if isinstance(reply.data, list) else None
         shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
-    lengths = {} if kind is None else kind.lengths_of_cut(reply.data, shown, mode)
+    lengths = lengths_of_cut(reply.data, shown)
     if lengths:
-        words = f"Only the first {' and '.join(lengths)} are shown in {mode} mode"
-        partial = Notice.of("PARTIAL_RESULTS", words, total_counts=lengths)
+        words = f"Only the first items of {list_names([*lengths])} are shown in {mode} mode"
+        advice = None if mode == "full" else "Use full mode for all of them"
+        partial = Notice.of("PARTIAL_RESULTS", words, suggestion=advice, total_counts=lengths)
         told = told.replace(status="partial" if told.status == "ok" else told.status, notices=(*told.notices, partial))
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)

@@ -376,7 +376,8 @@ def tell_facts(problem: Problem) -> dict[str, Any]:
     return {**facts, "retryable": problem.retryable}
 
 
-_IGNORED: Final = "CONTROL_IGNORED"
+_TOLD: Final = frozenset({"CONTROL_IGNORED", "PARTIAL_RESULTS"})
+"""What a model has to read of a payload beside its account."""
 
 
 class Account(NamedTuple):
@@ -392,7 +393,8 @@ class Account(NamedTuple):
     def of(cls, reply: Reply[Any]) -> Account | None:
         """The account of a reply; a whole one has none."""
         if reply.problem is not None or not (_lacks_something(reply) or _says_why_empty(reply)):
-            return None
+            shown_less = [one.message for one in reply.notices if one.code == "PARTIAL_RESULTS"]
+            return cls("; ".join(shown_less)) if shown_less else None
         said = []
         if reply.fidelity is not None and reply.fidelity.level != "full":
             hashes = reply.fidelity.archive_hashes or {}
@@ -400,7 +402,7 @@ class Account(NamedTuple):
             said += [f"{name}: {digest}" for name, digest in hashes.items() if name != "data"]
         if reply.page is not None and reply.page.cursor:
             said.append(_way_on(reply.page, reply.data, is_counted=bool(said)))
-        told = [one for one in reply.notices if one.code == _IGNORED or (not said and one.code is None)]
+        told = [one for one in reply.notices if one.code in _TOLD or (not said and one.code is None)]
         said += [one.message for one in told if one.message not in said]
         return cls("; ".join(said) or "more is there", (reply.extra or {}).get(LEFT_OUT))
 

@@ -154,7 +154,7 @@ def read_tool_result(tool: PlainToolResult, dialect: str | Dialect | None) -> Re
         # where no line says what to do, nobody said that trying again could help
         problem = read_failure(words) or Problem("INTERNAL_ERROR", words, retry="no")
         heard |= {"status": "error", "problem": problem}
-    if account is not None and aside.keys().isdisjoint({"page", "fidelity"}):
+    if account is not None and aside.keys().isdisjoint({"page", "fidelity", "notices"}):
         heard = {**_read_account(account), **heard}
     return restore_foreign(heard, aside, "bare", "/_meta")
 
@@ -247,7 +247,8 @@ def _is_whole(meta: Mapping[str, Any]) -> bool:
     if not any(str(name).startswith(PREFIX) for name in meta):
         return False
     page, fidelity = _mapping(meta.get(f"{PREFIX}page")), _mapping(meta.get(f"{PREFIX}fidelity"))
-    return not (page.get("cursor") or page.get("has_more") is True or fidelity.get("level", "full") != "full")
+    is_partial = meta.get(f"{PREFIX}status") == "partial" or fidelity.get("level", "full") != "full"
+    return not (page.get("cursor") or page.get("has_more") is True or is_partial)
 
 
 def _read_account(account: Account) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from aerogram.reply.identity import Names, id_member
 from aerogram.shape.facts import find_announced
 from aerogram.shape.text import clip, whole_characters
 
-__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "in_mode", "select", "select_in", "snippet"]
+__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "in_mode", "lengths_of_cut", "select", "select_in", "snippet"]
 
 
 Mode: TypeAlias = Literal["ids_only", "metadata", "preview", "full"]
@@ -86,12 +86,14 @@ class RecordType:
                 shown[name] = shown[name][:longest]
         return shown
 
-    def lengths_of_cut(self, whole: Any, shown: Any, mode: Mode) -> dict[str, int]:
-        """How long the lists of a record are that a mode does not show to their end."""
-        if not isinstance(whole, dict) or not isinstance(shown, dict):
-            return {}
-        pairs = ((name, whole.get(name), shown.get(name)) for name in self.caps.get(mode, {}))
-        return {name: len(every) for name, every, some in pairs if every and some and len(some) < len(every)}
+
+def lengths_of_cut(whole: Any, shown: Any) -> dict[str, int]:
+    """How long the lists of a record are that a mode does not show to their end."""
+    if not isinstance(whole, dict) or not isinstance(shown, dict):
+        return {}
+    pairs = ((name, whole.get(name), some) for name, some in shown.items())
+    both = ((name, every, some) for name, every, some in pairs if isinstance(every, list) and isinstance(some, list))
+    return {name: len(every) for name, every, some in both if len(some) < len(every)}
 
 
 def snippet(name: str) -> Callable[[Record], str]:
