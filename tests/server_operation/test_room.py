@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import resource
 import socket
 import threading
 from types import SimpleNamespace
@@ -292,6 +293,28 @@ def test_an_address_that_only_holds_connections_does_not_lock_out_the_others(roo
             assert ask(line, SEARCH).status_code == 503
         with from_address(roomy, "127.0.0.1") as line:
             assert ask(line, "/v1/health").status_code == 200
+
+
+FEW_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 700))
+from aerogram.__main__ import main
+main()
+"""
+
+
+def test_no_more_connections_have_a_place_than_there_may_be_files(tmp_path):
+    """What the system allows is asked for, and what is needed besides connections is left."""
+    with (
+        serving(tmp_path / "index", program=("-c", FEW_FILES)) as server,
+        contextlib.ExitStack() as opened,
+    ):
+        for number in range(600):
+            line = opened.enter_context(from_address(server, f"127.0.1.{number // 25 + 1}"))
+            line.connect()
+        with from_address(server, "127.0.0.1") as line:
+            assert ask(line, "/v1/health").status_code == 200
+        assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == (700, 700)
 
 
 def test_connections_that_have_shown_a_key_are_not_counted_among_strangers():

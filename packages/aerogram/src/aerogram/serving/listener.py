@@ -26,6 +26,8 @@ LAST: Final = 3.0
 SHORTEST: Final = 0.001
 """Seconds in which is seen that nothing is running; with none at all, that would be told as work broken off."""
 _WAITING: Final = 2048
+FILES: Final = 512
+"""Open files that a server needs besides its connections: its index and stores, and those who wait for a place."""
 
 log = logging.getLogger("aerogram.server")
 
@@ -80,7 +82,7 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=connection_class(settings.timeout, ConnectionSlots(settings.max_connections)),
+            http=connection_class(settings.timeout, ConnectionSlots(find_room(settings.max_connections))),
             ws="none",
             log_config=None,
             log_level="warning",
@@ -91,6 +93,25 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
             timeout_graceful_shutdown=max(settings.grace, SHORTEST),  # type: ignore[arg-type]  # any number will do
         )
     )
+
+
+def find_room(connections: int) -> int:
+    """So many connections as there may be open files for; the limit of those is raised as far as the system allows."""
+    try:
+        import resource
+    except ImportError:  # Windows counts no sockets among files
+        return connections
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < connections + FILES:
+        soft = connections + FILES if hard == resource.RLIM_INFINITY else min(connections + FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft < connections + FILES:
+            room = max(soft - FILES, soft // 2)
+            log.warning(
+                "%d open files are allowed, so there is room for %d connections, not %d", soft, room, connections
+            )
+            return room
+    return connections
 
 
 def run_to_the_end(work: Coroutine[Any, Any, None]) -> Sequence[asyncio.Task[Any]]:
