@@ -202,6 +202,20 @@ def test_a_json_document_is_under_the_licence_that_it_states():
     assert document('{"note": "Nine crowns.", "berth": {"license": "Secret"}}', "a.json").license is None
 
 
+@pytest.mark.parametrize("kind", ["raw", "markdown"])
+def test_a_notebook_says_of_itself_what_its_first_cell_begins_with(kind):
+    """Tools that publish notebooks read front matter there."""
+
+    def notebook(first):
+        cells = [{"cell_type": kind, "source": [first]}, {"cell_type": "markdown", "source": "Nine crowns."}]
+        return document(json.dumps({"cells": cells, "metadata": {}}), "a.ipynb")
+
+    found = notebook("---\nlicense: Secret\ntitle: Berths\n---\n")
+    assert (found.license, found.title) == ("Secret", "Berths")
+    assert notebook(f"---\nlicense: [{OOPS}\n---").license == UNKNOWN_LICENSE
+    assert notebook("license: Secret").license is None
+
+
 def test_the_front_matter_of_a_json_line_counts_beside_its_members():
     def line(front, **members):
         return document(json.dumps({"text": f"---\n{front}\n---\nNine crowns.\n", **members}), "a.jsonl")

@@ -141,6 +141,9 @@ def _read_text(file: File, kind: str, decoded: str, limits: ReadLimits) -> Docum
     # by its name alone, as whoever checks a digest of the file reads it
     text = read(decoded, name=file.path, limits=limits)
     front = split_front(decoded)
+    if text.extractor == "notebook":  # it says of itself in its first cell what others say before they begin
+        cell = split_front(text.text)
+        front = FrontMatter(in_lower_case(front.said, cell.said), cell.body, (*front.notes, *cell.notes))
     if text.extractor == "html":
         page = front._replace(said=in_lower_case(front.said, front_of_html(front.body)))
         return _document(file, "html", page, text, front.body)
