@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
 
 import anyio
 import pytest
@@ -192,6 +194,17 @@ def test_a_licence_with_a_number_in_signs_that_no_decimals_are_made_of_stops_no_
     with Knowledge(where, withheld_licenses=["trade-secret"]) as gated:
         found = gated.search("ferry", method="bm25")
     assert (found.status, {row["source_file"] for row in found.data}) == ("partial", {"circled.md", "ethiopic.md"})
+
+
+def test_licences_that_are_made_to_be_read_slowly_hold_up_no_search(write, tmp_path):
+    """One sign of Arabic stands for eighteen, and each licence that documents state is held against those withheld."""
+    lines = [json.dumps({"text": f"Ferry {one}.", "license": "\ufdfa" * 290 + str(one)}) for one in range(300)]
+    withheld = ["GPL-3.0", "AGPL-3.0", "Trade-Secret", "CC-BY-NC-4.0"]
+    with Knowledge(tmp_path / "index", withheld_licenses=withheld) as gated:
+        gated.ingest(write({"open.md": OPEN, "many.jsonl": "\n".join(lines)}))
+        started = time.process_time()
+        assert {row["source_file"] for row in gated.search("ferry").data} == {"open.md"}
+        assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("method", ["hybrid", "bm25", "vector"])

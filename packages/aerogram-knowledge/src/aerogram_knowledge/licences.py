@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 from aerogram.content import canonical_json
 from aerogram.errors import Forbidden
 from aerogram.reply import Notice
-from aerogram_knowledge.documents.front import UNKNOWN_LICENSE, in_lower_case, license_of
+from aerogram_knowledge.documents.front import LONGEST, UNKNOWN_LICENSE, in_lower_case, license_of
 from aerogram_knowledge.filters import Filters, key_of
 from aerogram_knowledge.store import Store, StoredChunk
 
@@ -115,8 +115,9 @@ def _fold(text: str) -> str:
     return " ".join("".join(one for one in folded if unicodedata.category(one) != "Cf").split())
 
 
-def _parts(text: str) -> list[str | _Version]:
-    """The words of a text that tell licences apart, and its versions."""
+@lru_cache(maxsize=16)
+def _parts(text: str) -> tuple[str | _Version, ...]:
+    """The words of a text that tell licences apart, and its versions; one text is held against many names in turn."""
     folded = _fold(text)
     for pattern, written in _REWRITTEN:
         folded = pattern.sub(written, folded)
@@ -134,7 +135,7 @@ def _parts(text: str) -> list[str | _Version]:
                 found.append(_Version((_number(token),)))
         elif token not in _PLAIN:
             found.append(token)
-    return found
+    return tuple(found)
 
 
 def _number(token: str) -> tuple[int, ...]:
@@ -201,7 +202,8 @@ class LicenseFilter:
         return stated is not None and bool(self.withheld) and self._holds(stated)
 
     def _find(self, stated: str) -> bool:
-        return any(one.is_in(stated) for one in self.withheld)
+        # a sign may stand for a sentence, and what is so long is not the name of a licence
+        return len(_fold(stated)) >= LONGEST or any(one.is_in(stated) for one in self.withheld)
 
     def spellings(self) -> tuple[str, ...]:
         """The licences of the index that are withheld, as they are compared in it."""

@@ -27,6 +27,7 @@ __all__ = [
     "CATEGORIES",
     "DATES",
     "LANGUAGES",
+    "LONGEST",
     "PUBLISHERS",
     "TITLES",
     "UNKNOWN_LICENSE",
