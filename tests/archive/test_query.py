@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import subprocess
+import sys
+import venv
 from typing import Any
 
 import psutil
@@ -204,3 +208,19 @@ async def test_a_number_without_backticks_hears_of_them(kept):
     assert slip.value.remediation.endswith("; a number stands in backticks: [?n<`20`]")
     found = await retrieve(archive, Cursors(), Retrieval(digest, query="issues[?id<`2`].title"))
     assert found.reply.data == ["Issue 0", "Issue 1"]
+
+
+ASK = """
+import asyncio
+from aerogram.archive.query import run_query
+print(asyncio.run(run_query([{"id": 7}], "[].id")))
+"""
+
+
+def test_a_query_is_asked_where_packages_come_from_a_path(tmp_path):
+    """As in a layer of a function, where Python has nothing installed."""
+    venv.create(tmp_path / "bare")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
+    words = [str(tmp_path / "bare" / "bin" / "python"), "-c", ASK]
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[7]\n", "")

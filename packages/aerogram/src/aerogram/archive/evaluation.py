@@ -1,6 +1,8 @@
 """Evaluation: the program that runs one query and ends. It knows nothing of the library, so that it starts at once.
 
-python evaluation.py QUERY < value.json > found.json
+python evaluation.py QUERY [FOLDER] < value.json > found.json
+
+The folder is where the server has jmespath from, if this Python may look for it elsewhere.
 """
 
 import io
@@ -29,6 +31,7 @@ def main() -> int:
     sys.set_int_max_str_digits(0)  # numbers come from an archive that has limits of its own
     value = json.loads(sys.stdin.buffer.read())
     search = search_text if isinstance(value, str) else search_data
+    sys.path += sys.argv[2:]
     limit()
     try:
         body = json.dumps(search(value, sys.argv[1]), ensure_ascii=False, separators=(",", ":"))

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -80,23 +80,26 @@ async def run_query(value: Any, query: str, *, principal: str | None = None) -> 
     `principal` is who asks.
     """
     is_text = isinstance(value, str)
-    if not is_text and find_spec("jmespath") is None:
+    jmespath = None if is_text else find_spec("jmespath")
+    if not is_text and (jmespath is None or jmespath.origin is None):
         raise MissingExtra("archive", "jmespath")
+    # a process of its own does not look where PYTHONPATH leads, which may be anywhere
+    folders = [] if jmespath is None else [str(Path(str(jmespath.origin)).parents[1])]
     simpler = _RARER if is_text else _SIMPLER
     if not query.strip() or len(query) > LONGEST:
         raise ValidationFailed(f"A query has 1 to {LONGEST} characters", remediation=simpler)
     if "\0" in query or query.encode("utf-8", "replace").decode() != query:
         raise ValidationFailed("A query has no null and no half of a character in it", remediation=simpler)
     async with _take_turn(principal):
-        return await _evaluate(value, query, simpler)
+        return await _evaluate(value, [query, *folders], simpler)
 
 
-async def _evaluate(value: Any, query: str, simpler: str) -> Any:
+async def _evaluate(value: Any, words: Sequence[str], simpler: str) -> Any:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
         str(_PROGRAM),
-        query,
+        *words,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
