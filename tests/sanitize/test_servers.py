@@ -1,5 +1,6 @@
 """Sanitizers of MCP servers: texts of content, of finished results and of resources are clean as well."""
 
+import asyncio
 import json
 import re
 
@@ -204,3 +205,35 @@ async def test_what_is_fenced_in_a_table_is_fenced_in_the_archive_too():
         for how in ({"as_text": True}, {"query": "[0].comment"}, {"path": "/3/comment"}):
             kept = (await client.call_tool("retrieve", {"hash": found, **how})).content[0].text
             assert "<untrusted-" in kept[: kept.index("Ignore")]
+
+
+LONG = "Server=db;Pwd=" * 40_000
+"""Much to look at: each of these words begins what may be a secret."""
+
+
+def long_text():
+    return LONG
+
+
+WAYS = {"value": lambda: {"text": LONG}, "text": long_text, "finished": lambda: CallToolResult(content=[text(LONG)])}
+
+
+@pytest.mark.parametrize("way", [*WAYS, "resource"])
+@pytest.mark.parametrize(
+    "framework", [(FastMCP, fastmcp, FastMCPClient), (MCPServer, mcp, SDKClient)], ids=["fastmcp", "sdk"]
+)
+async def test_while_much_is_looked_at_others_have_their_answers(framework, way):
+    made, adapter, client_of = framework
+    server = made("long")
+    adapter.install(server, sanitizers=[Redaction()])
+    server.tool(name="read")(read)
+    server.resource("data://long")(long_text)
+    for name, handler in WAYS.items():
+        server.tool(name=name)(handler)
+    async with client_of(server) as client:
+        asked = client.read_resource("data://long") if way == "resource" else client.call_tool(way, {})
+        long = asyncio.create_task(asked)
+        for _ in range(10):
+            await client.call_tool("read", {})
+        assert not long.done()
+        await long

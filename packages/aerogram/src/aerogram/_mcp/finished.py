@@ -36,6 +36,7 @@ __all__ = [
     "fits_as_made",
     "fits_as_spelled",
     "in_blocks",
+    "may_be_cut",
     "read_finished",
     "soft_problem_in",
     "tell_result",
@@ -112,13 +113,16 @@ def is_shaped(call: Call) -> bool:
     return call.is_paged or call.fields is not None or call.response_mode not in (None, "full")
 
 
-def tell_text(call: Call, text: str) -> Told | None:
-    """The data that a text holds which is to be shown in part; None where it is sent as the text that it is."""
+def may_be_cut(call: Call, text: str) -> bool:
+    """Whether it matters if a text holds data: it may have to be shown in part."""
     budget = call.budget
     is_larger = budget is not None and len(text) * 4 > budget.room  # no character is more tokens than bytes
-    if not call.contract.read_texts or not (is_shaped(call) or is_larger):
-        return None
-    held = read_data([text])
+    return call.contract.read_texts and (is_shaped(call) or is_larger)
+
+
+def tell_text(call: Call, text: str) -> Told | None:
+    """The data that a text holds which is to be shown in part; None where it is sent as the text that it is."""
+    budget, held = call.budget, read_data([text])
     if held is None or not (is_shaped(call) or budget is None or _is_too_long(text, budget)):
         return None
     draft = ReplyDraft(Reply(held.value), source=text, is_too_large=_is_clearly_too_long(call, text))

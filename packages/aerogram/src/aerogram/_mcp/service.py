@@ -31,6 +31,7 @@ from aerogram._mcp.finished import (
     fits_as_made,
     fits_as_spelled,
     in_blocks,
+    may_be_cut,
     read_finished,
     soft_problem_in,
     tell_result,
@@ -74,7 +75,7 @@ from aerogram.normalize.result import ToolResult
 from aerogram.normalize.tool import normalize_tool_result
 from aerogram.problems import look_first
 from aerogram.reply import Notice, Problem, Reply, ResumablePage, accept_client_tag, accept_request_id, new_request_id
-from aerogram.sanitize import Cleaner, for_words, sanitize_result, sanitize_text
+from aerogram.sanitize import Cleaner, Step, for_words, sanitize_result, sanitize_text
 from aerogram.shape.controls import SHAPE_CHANGING, Choice, Levers
 from aerogram.shape.media import describe_media, note_block
 from aerogram.shape.modes import MODES, Mode
@@ -536,7 +537,8 @@ class Service:
             return await self._send_result(
                 self._without_envelope(call, profile), profile, result, own=own, is_content=False
             )
-        wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
+        steps = for_words(call.contract.sanitizers)  # the others are taken below
+        wire = await _clean_wire(result.to_wire(), result.size, *steps)
         told = tell_result(call, wire, is_boxed=profile.is_boxed) if has_envelope and not is_content else None
         if told is None:
             return await self._send_blocks(call, profile, result)
@@ -584,9 +586,9 @@ class Service:
             return await self._send(replace(call, payload=payload), profile, draft)
         if draft.reply.problem is None and not isinstance(outcome, (Reply, ResumablePage)):
             draft = _judge(call, draft)
-        told = None
-        if isinstance(draft.reply.data, str) and draft.reply.page is None:
-            text = sanitize_text(draft.reply.data, *for_words(call.contract.sanitizers))
+        told, text, steps = None, draft.reply.data, for_words(call.contract.sanitizers)
+        if isinstance(text, str) and draft.reply.page is None and may_be_cut(call, text):
+            text = await run_if_large("clean", len(text) if steps else 0, sanitize_text, text, *steps)
             told = await run_if_large("fit", len(text), tell_text, call, text)
         if told is None:
             return await self._send(call, profile, draft, convert)
@@ -609,7 +611,8 @@ class Service:
         if result.isError or fits_as_made(call, result):
             sent = await self._pass_on(call, profile, result, own=None if notices else own, is_fitted=is_content)
             return _with_meta(sent, meta_of(Reply(None, notices=notices), call.contract.speaker)) if notices else sent
-        wire = sanitize_result(result.to_wire(), *for_words(call.contract.sanitizers))  # the others are taken below
+        steps = for_words(call.contract.sanitizers)  # the others are taken below
+        wire = await _clean_wire(result.to_wire(), result.size, *steps)
         length = sum(len(block["text"]) for block in wire["content"] if block["type"] == "text")
         told = await run_if_large("fit", length, partial(tell_result, is_boxed=profile.is_boxed), call, wire)
         if told is None:
@@ -622,7 +625,7 @@ class Service:
         if problem.kind == "validation":
             problem = show_call(problem, profile, call.arguments)
         sent = await self._send(call, profile, ReplyDraft(Reply.failed(problem)))
-        wire = sanitize_result(result.to_wire(), *call.contract.sanitizers)
+        wire = await _clean_wire(result.to_wire(), result.size, *call.contract.sanitizers)
         sent = _join_meta(wire, sent)
         if "structuredContent" not in wire and len(wire["content"]) == 1 and "text" in wire["content"][0]:
             return sent
@@ -673,12 +676,12 @@ class Service:
             own = None if own is result else own
             is_large = result.isError and call.budget is not None and not fits_as_made(call, result)
             wire = result.to_wire() if own is None or contract.sanitizers or is_large or is_fitted else {}
-            clean = sanitize_result(wire, *contract.sanitizers)
+            clean = await _clean_wire(wire, result.size, *contract.sanitizers)
             if is_fitted:
                 return await fit_content(clean["content"], call, clean)
             shown = await fit_failure(clean, call) if is_large else clean
             return shown if own is None or shown != wire else own
-        clean = sanitize_result(result.to_wire(), *contract.sanitizers)
+        clean = await _clean_wire(result.to_wire(), result.size, *contract.sanitizers)
         data = structured if result.has_structured_content else texts_of(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
         if done.reply.problem is not None:
@@ -789,6 +792,11 @@ def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
 def _weigh(call: Call, problem: Problem | None) -> Problem | None:
     """What words say of a failure, which do not know whether the call can be repeated."""
     return problem if problem is None or call.may_repeat else look_first(problem)
+
+
+async def _clean_wire(wire: dict[str, Any], size: int, *steps: Step) -> dict[str, Any]:
+    """A finished result as the protocol writes it, without what may not be said."""
+    return await run_if_large("clean", size if steps else 0, sanitize_result, wire, *steps)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

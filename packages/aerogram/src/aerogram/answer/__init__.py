@@ -311,7 +311,7 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             return complete(call, draft)
         await bill(call, draft)
         draft = annotate(call, draft)
-        draft = clean(call, draft)
+        draft = await _clean_by_size(call, draft)
         call = find_kind(call, draft)
         draft = await page(call, draft)
         draft = select(call, draft)
@@ -565,6 +565,14 @@ def clean(call: Call, draft: ReplyDraft) -> ReplyDraft:
         spell = None if call.payload is None else call.payload.spell
         source = None if spell is None else spell(reply.data)
     return draft._replace(reply=reply, source=source)
+
+
+async def _clean_by_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
+    """Clean, beside the event loop where there is much to look at."""
+    if not call.contract.sanitizers:
+        return draft
+    is_small = is_plain(draft.reply.data, LARGE) if draft.json is None else len(draft.json) <= LARGE
+    return clean(call, draft) if is_small else await run_aside("clean", clean, call, draft)
 
 
 # The part of it that was asked for

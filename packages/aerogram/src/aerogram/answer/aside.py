@@ -1,7 +1,8 @@
 """Aside: work that takes long is done beside the event loop, one after the other of its kind.
 
-What is large is brought to size in one thread, and what is left out is searched in another one: so neither fills the
-threads that read and write files, and nobody waits for them who has only a word to say.
+What is large is brought to size in one thread, what is left out is searched in another one, and what may not be said
+is taken out in a third: so none of them fills the threads that read and write files, and nobody waits for them who has
+only a word to say.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LARGE: Final = 1 << 18
 """Bytes or characters; some megabytes take a second, of which most is spent where other threads can go on."""
 
 T = TypeVar("T")
-Work: TypeAlias = Literal["fit", "search"]
+Work: TypeAlias = Literal["fit", "search", "clean"]
 _THREADS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Work, ThreadPoolExecutor]]] = WeakKeyDictionary()
 
 

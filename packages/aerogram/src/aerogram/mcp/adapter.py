@@ -24,6 +24,7 @@ from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, hints_of, prompt_fault, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
+from aerogram.answer.aside import run_if_large
 from aerogram.channels import meta_of
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
@@ -39,7 +40,7 @@ from aerogram.normalize.signals import is_signal
 from aerogram.normalize.stream import settle
 from aerogram.problems import problem_of
 from aerogram.reply import Reply
-from aerogram.sanitize import Step, sanitize_contents, sanitize_text
+from aerogram.sanitize import Step, sanitize_text
 from aerogram.shape.controls import Choice, Controls
 from aerogram.shape.pages import ResumablePage
 from aerogram.state import owner_of
@@ -64,7 +65,7 @@ try:
     from mcp.server.mcpserver.tools import Tool, ToolManager
     from mcp.shared.exceptions import MCPError
 
-    from aerogram.mcp.lowlevel import install_on_handlers
+    from aerogram.mcp.lowlevel import clean_contents, install_on_handlers
 except ImportError as error:
     raise MissingExtra("mcp", "mcp") from error
 
@@ -384,12 +385,13 @@ class _Reading(Resource):
         steps = self.sanitizers
         found = await value.read() if isinstance(value, Resource) else value
         if isinstance(found, str):
-            return sanitize_text(found, *steps) if steps else found
+            return await run_if_large("clean", len(found) if steps else 0, sanitize_text, found, *steps)
         if isinstance(value, Resource):
             return found
         declared = None if self.mime_type == "text/plain" else self.mime_type
         wire = _read_wire(normalize_resource_payload(self.uri, declared, value), self.meta)
-        wire["contents"] = sanitize_contents(wire["contents"], *steps) if steps else wire["contents"]
+        if steps:
+            wire["contents"] = await clean_contents(wire["contents"], *steps)
         besides = _BESIDES.get(None)
         if besides is not None:
             besides.update(wire)

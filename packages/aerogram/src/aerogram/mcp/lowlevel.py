@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -33,13 +33,14 @@ from aerogram._mcp.listing import Profile, read_schema
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import hints_of, protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
+from aerogram.answer.aside import run_if_large
 from aerogram.channels import BOX
 from aerogram.errors import InvalidReply, ReplyError
 from aerogram.problems import problem_of
-from aerogram.sanitize import sanitize_contents
+from aerogram.sanitize import Step, sanitize_contents
 from aerogram.shape.controls import Controls
 
-__all__ = ["install_on_handlers"]
+__all__ = ["clean_contents", "install_on_handlers"]
 
 Context = ServerRequestContext[Any, Any]
 Principal = Callable[[], str | None]
@@ -252,7 +253,7 @@ class _Handlers:
             return found
         # what it does not say stays unsaid: the server may have a hint for how long it holds
         wire = found if isinstance(found, dict) else found.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        return _read_result({**wire, "contents": sanitize_contents(wire["contents"], *steps)})
+        return _read_result({**wire, "contents": await clean_contents(wire["contents"], *steps)})
 
     async def _read_archive(self, uri: str) -> mcp_types.ReadResourceResult:
         try:
@@ -262,6 +263,12 @@ class _Handlers:
         content = {"text": body} if isinstance(body, str) else {"blob": base64.b64encode(body).decode()}
         told = {"uri": uri, "mimeType": mime_type, **content}
         return _read_result({"contents": [told], "ttlMs": ttl, "cacheScope": "private"})
+
+
+async def clean_contents(contents: Sequence[Mapping[str, Any]], *steps: Step) -> list[dict[str, Any]]:
+    """The contents of a resource without what may not be said."""
+    size = sum(len(one.get("text") or "") for one in contents)
+    return await run_if_large("clean", size, sanitize_contents, contents, *steps)
 
 
 _READING: Final = {"readOnlyHint": True}
