@@ -284,6 +284,20 @@ def test_a_client_that_goes_in_the_middle_ends_everything():
     assert "Traceback" not in wire.errors
 
 
+def test_a_client_that_says_all_at_once_is_answered_although_it_has_gone():
+    """As from a pipe; its server takes its time to start."""
+    program = "import time; time.sleep(2)\n" + SMALL.replace("OTHERWISE", 'time.sleep(1); result = {"content": []}')
+    wire = Wire("", server=[sys.executable, "-S", "-c", program])
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
+    wire.send(id=0, method="initialize", params=about)
+    wire.send(method="notifications/initialized")
+    wire.send(id=1, method="tools/call", params={"name": "one"})
+    wire.process.stdin.close()
+    assert [wire.read()["id"] for _ in range(2)] == [0, 1]
+    assert wire.end() == 0
+    assert "1 call" in wire.errors and "failed" not in wire.errors
+
+
 SILENT = "import os, sys\nprint(os.getpid(), file=open(sys.argv[1], 'w'), flush=True)\nfor line in sys.stdin: pass"
 
 

@@ -28,7 +28,7 @@ from aerogram.gateway.report import Entry, Report
 __all__ = ["Page", "make_server", "serve_port", "serve_streams"]
 
 GRACE: Final = 2
-"""Seconds that requests have when the gateway ends."""
+"""Seconds that requests have when the gateway ends, or its client has said all that it has to say."""
 LAST_WORDS: Final = 0.2
 """Seconds for the answers to calls that the end has cut short."""
 LAST_START: Final = 5
@@ -186,21 +186,23 @@ async def _hold_back(
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await sent.send(SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=asked.id, error=error)))
 
-    async with into, anyio.create_task_group() as group:
-        is_first = True
-        async for item in received:
-            asked = item.message if isinstance(item.message, mcp_types.JSONRPCRequest) else None
-            method = None if asked is None else asked.method
-            if is_first and asked is not None and method == "server/discover":
-                waiting.append(item)
-                group.start_soon(release, asked)
-            elif waiting and method != "initialize":
-                waiting.append(item)
-            elif asked is not None and method == "initialize" and failed:
-                await refuse(asked, failed.pop())
-            else:
-                waiting.clear()
-                failed.clear()
-                await into.send(item)
-            is_first = is_first and method is None
-        session.start_soon(_abandon, relay)
+    async with into:
+        async with anyio.create_task_group() as group:
+            is_first = True
+            async for item in received:
+                asked = item.message if isinstance(item.message, mcp_types.JSONRPCRequest) else None
+                method = None if asked is None else asked.method
+                if is_first and asked is not None and method == "server/discover":
+                    waiting.append(item)
+                    group.start_soon(release, asked)
+                elif waiting and method != "initialize":
+                    waiting.append(item)
+                elif asked is not None and method == "initialize" and failed:
+                    await refuse(asked, failed.pop())
+                else:
+                    waiting.clear()
+                    failed.clear()
+                    await into.send(item)
+                is_first = is_first and method is None
+            session.start_soon(_abandon, relay)
+        await relay.answer_all(GRACE)  # who asks from a pipe has gone by now, and reads on

@@ -77,6 +77,8 @@ PATIENCE: Final = 5.0
 """Seconds that the server waits for one of several clients that does not take what it is told."""
 LONGEST_WAIT: Final = 5.0
 """Seconds that such a call waits for one of them."""
+_LOOK: Final = 0.02
+"""Seconds after which it is looked again whether everything is answered."""
 _SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 _UPDATED: Final = "notifications/resources/updated"
 _LOG: Final = "notifications/message"
@@ -269,6 +271,7 @@ class Relay:
         self._calls = Calls()
         self._tasks: dict[str, str] = {}
         self._is_ending = False
+        self._unanswered = 0
         self._released = anyio.Event()
         self._modern = Session(Client(MODERN_PROTOCOL_VERSIONS[-1]))
         self._group: anyio.abc.TaskGroup | None = None
@@ -313,6 +316,15 @@ class Relay:
             return self._tell_error(error, "server/discover")
         return None
 
+    async def answer_all(self, seconds: float) -> None:
+        """Wait until everything is answered that has an end, for so many seconds from when the server has begun."""
+        until = time.monotonic() + seconds
+        await anyio.sleep(_LOOK)  # in which the last request arrives
+        while self._unanswered and time.monotonic() < until:
+            if not all(link.has_begun for link in self._by_link):
+                until = time.monotonic() + seconds
+            await anyio.sleep(_LOOK)
+
     def abandon(self) -> None:
         """Wait for no server any longer that has not begun, and start no other one: there is nobody to serve."""
         self._is_ending = True
@@ -331,6 +343,8 @@ class Relay:
             return None
         if ctx.method in (_REMOVED if front.is_modern else _ADDED):
             raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", ctx.method)
+        has_end = ctx.method != "subscriptions/listen"
+        self._unanswered += has_end
         try:
             for name in ("_meta", "arguments"):  # which would be lost on the way
                 read_object(ctx.params or {}, name)
@@ -340,6 +354,7 @@ class Relay:
         except Exception as error:
             raise self._tell_error(error, ctx.method) from error
         finally:
+            self._unanswered -= has_end
             if front.holds and front.line is not None:
                 self._release(front.line)
 
