@@ -80,6 +80,12 @@ def test_a_title_loses_the_name_of_its_site_and_no_more(title, heading, header):
     assert found["They are green."] == header
 
 
+def test_a_heading_of_marks_alone_is_none():
+    text = "---\ntitle: My title\n---\n**\n===\n\nSome text here.\n"
+    (chunk,) = cut(text, "a.rst")
+    assert "Some text here." in chunk.text
+
+
 @pytest.mark.parametrize("element", ["aside", "section", "blockquote", "details"])
 def test_a_heading_reaches_to_the_end_of_the_section_it_is_in(element):
     page = f"<h1>Pears</h1><p>Green.</p><{element}><h2>Note</h2><p>Beware.</p></{element}><p>And ripe.</p>"

@@ -197,6 +197,13 @@ def test_a_record_whose_licences_differ_is_behind_every_gate(own_place, write):
         assert gated.directory().vendors() == ["Sigma Zinc"]
 
 
+def test_a_row_with_a_comma_too_many_is_behind_every_gate(own_place, write):
+    rows = "name,type,license\nOmega, Inc.,COMPANY,Trade-Secret\nSigma Zinc,COMPANY,MIT,,\n"
+    with Knowledge(own_place, withheld_licenses=["Trade-Secret"]) as gated:
+        gated.ingest(write({"rows.csv": rows}))
+        assert gated.directory().vendors() == ["Sigma Zinc"]
+
+
 @pytest.fixture(params=STORES)
 def own_place(request):
     return new_place(request)

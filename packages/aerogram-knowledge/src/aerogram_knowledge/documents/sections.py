@@ -201,10 +201,11 @@ def _code_spans(text: str) -> list[Span]:
 def _rst(text: str) -> list[Heading]:
     """Underlined lines; the order in which the underlines first appear is their rank."""
     ranks: dict[str, int] = {}
-    return [
+    found = [
         Heading(*one.span(), ranks.setdefault(one[3], len(ranks) + 1), _plain(one[2]), one.span(1))
         for one in _RST.finditer(text)
     ]
+    return [one for one in found if one.words]
 
 
 def _html(text: str, markup: str) -> tuple[list[Heading], list[Span], list[Span]]:

@@ -23,7 +23,7 @@ from aerogram.errors import ContractError
 from aerogram.normalize import Policy
 from aerogram.normalize.values import encode
 from aerogram_knowledge.documents.document import Document, File, suffix_of
-from aerogram_knowledge.documents.front import in_lower_case, license_of
+from aerogram_knowledge.documents.front import UNKNOWN_LICENSE, in_lower_case, license_of, stated_licenses
 from aerogram_knowledge.store import Graph
 
 __all__ = ["SUFFIXES", "graph_of_documents", "graph_of_file", "name_id"]
@@ -83,11 +83,20 @@ def _csv(text: str) -> list[dict[str, Any]]:
     try:
         rows = csv.reader(io.StringIO(text), dialect=dialect, strict=True)
         names = [name.strip() for name in next((row for row in rows if row), [])]
-        named = (zip(names, row, strict=False) for row in rows)
-        # several columns may have one name
-        return [in_lower_case(*({name: value} for name, value in row if name and value)) for row in named]
+        return [_csv_record(names, row) for row in rows]
     except csv.Error as error:
         raise UnreadableSource("broken", f"it is not CSV: {error}") from error
+
+
+def _csv_record(names: list[str], row: list[str]) -> dict[str, Any]:
+    """A row by the names of its columns, of which several may have one name.
+
+    Of a row with more cells than there are columns nobody knows which of them is its licence.
+    """
+    said = [{name: value} for name, value in zip(names, row, strict=False) if name and value]
+    if any(row[len(names) :]):
+        said += [{name: UNKNOWN_LICENSE} for name in stated_licenses(dict.fromkeys(names, True))]
+    return in_lower_case(*said)
 
 
 def _of_json(said: Any) -> Graph:
