@@ -5,6 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
+from serving import serving
+
 LABELS = """() => [...document.querySelectorAll(".graph text")]
     .filter((text) => getComputedStyle(text).opacity !== "0")
     .map((text) => ({ text: text.textContent, ...text.getBoundingClientRect().toJSON() }))"""
@@ -54,6 +56,21 @@ async def test_nodes_and_edges_are_followed_with_the_keyboard(open_page, served)
     assert await page.evaluate("document.activeElement.classList.contains('node')")
     await page.keyboard.press("ArrowRight")
     assert await heading(page) != gone_to
+
+
+async def test_a_relationship_is_not_taken_for_the_entity_with_its_id(open_page, tmp_path):
+    """Two tables that number their rows from one are the usual thing."""
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "who.csv").write_text("id,name,type\n1,Acme Ltd,COMPANY\n2,Beta Ltd,COMPANY\n3,Gamma Ltd,COMPANY\n")
+    (documents / "ties.csv").write_text("id,source,target,type\n1,1,2,OWNS\n2,2,3,OWNS\n3,1,3,PARTNER\n")
+    with serving(tmp_path / "index", documents=documents) as server:
+        page = await opened(open_page, server, "?name=Acme+Ltd&mode=full")
+        assert await page.locator(".graph .edge.near").count() == 2
+        await page.locator(".graph .node.at").focus()
+        await page.keyboard.press("ArrowDown")
+        assert await page.evaluate("document.activeElement.classList.contains('edge')")
+        assert await page.evaluate("document.activeElement.getAttribute('aria-label')") == "Acme Ltd OWNS Beta Ltd"
 
 
 @pytest.mark.parametrize(

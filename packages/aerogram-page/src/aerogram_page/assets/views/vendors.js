@@ -282,9 +282,12 @@ class VendorsView {
   }
 }
 
+/** A tie's own name: an entity may have the same id, as where each is the first row of its table. */
+const nameOfTie = (id) => `tie ${id}`;
+
 function edgeOf(tie) {
   return {
-    id: tie.id,
+    id: nameOfTie(tie.id),
     type: tie.type ?? tie.relationship_type,
     source: tie.source ?? tie.source_id,
     target: tie.target ?? tie.target_id,
@@ -300,7 +303,9 @@ function idsIn(data) {
     entities: shown = [],
     relationships = [],
   } = data ?? {};
-  return new Set([...entities, ...ties, ...[...top, ...shown, ...relationships].map(({ id }) => id)]);
+  const idOf = ({ id }) => id;
+  const tied = [...ties, ...relationships.map(idOf)];
+  return new Set([...entities, ...[...top, ...shown].map(idOf), ...tied.map(nameOfTie)]);
 }
 
 function typeLegend(entities) {
