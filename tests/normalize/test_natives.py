@@ -262,3 +262,35 @@ def test_zones_of_other_packages_are_written_as_those_of_python(zone: dt.tzinfo 
     result = normalize_tool_result({"at": [moment], "at once": moment, moment: 1})
     written = f"2020-01-02T03:04:05.000060{offset}"
     assert result.structuredContent == {"at": [written], "at once": written, written: 1}
+
+
+CHANGED = """
+import gc, json
+from aerogram.normalize import normalize_tool_result
+
+class Row:
+    \"\"\"What stands beside it is changed while it is written, as another thread may do that.\"\"\"
+    def to_dict(self):
+        rows.clear()
+        table.clear()
+        table.update({f"other {number}": ["y" * 30] for number in range(500)})
+        gc.collect()
+        return {"n": 1}
+
+rows, table = [], {}
+for _ in range(20):
+    rows[:] = [Row() if number == 3 else ["x" * 30, number] for number in range(50)]
+    table.clear()
+    table.update({f"name {number}": one for number, one in enumerate(rows)})
+    values = {"rows": rows}, {"table": dict(table), "rows": [table]}
+    wires = [normalize_tool_result(value).to_wire() for value in values]
+    print(json.dumps([wire["structuredContent"] for wire in wires]), flush=True)
+"""
+
+
+def test_data_that_is_changed_while_it_is_written_ends_no_process():
+    """A handler may return what it holds itself, and another call may change that: it is told as it was."""
+    done = subprocess.run([sys.executable, "-c", CHANGED], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    for rows, _ in map(json.loads, done.stdout.splitlines()):
+        assert len(rows["rows"]) == 50 and rows["rows"][3:5] == [{"n": 1}, ["x" * 30, 4]]

@@ -85,7 +85,7 @@ def encode_items(value: list[Any], policy: Policy) -> list[bytes] | None:
     if len(value) > policy.max_items or not set(map(type, value)) <= _ITEMS:
         return None
     hook = _hook(policy, 0)
-    return [orjson.dumps(item, default=hook, option=_OPTIONS) for item in value if item is not None]
+    return [orjson.dumps(_own(item), default=hook, option=_OPTIONS) for item in value if item is not None]
 
 
 _ITEMS = _SCALARS | {dict}
@@ -186,7 +186,7 @@ def _hook(policy: Policy, taken: int) -> Callable[[Any], Any]:
         room -= 1 + extent(plain, room)  # the survey has not seen what is inside
         if room < 0:
             raise NeedsCarefulEncoding
-        return plain
+        return _own(plain) if form.weigh is None else plain  # what was weighed is made anew
 
     return plainer
 
@@ -201,13 +201,25 @@ def _reader(kind: Any, form: Form) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         held = value.__dict__
         if len(held) == count:
-            return held
+            return _own(held)
         plain = convert(value)
         if extent(plain, _MOST_ASIDE) > _MOST_ASIDE:
             raise NeedsCarefulEncoding
-        return plain
+        return _own(plain)
 
     return read
+
+
+def _own(value: Any) -> Any:
+    """The same data in containers that nobody else has.
+
+    While orjson calls a form, another thread may change those of a handler, which orjson does not survive.
+    """
+    if value.__class__ is dict:
+        return {name: _own(part) if part.__class__ in _PLAIN else part for name, part in value.copy().items()}
+    if value.__class__ in _PLAIN:
+        return [_own(part) if part.__class__ in _PLAIN else part for part in tuple(value)]
+    return value
 
 
 # orjson stops at 254 levels: inside so many lists, a value deeper than allowed is refused.
@@ -221,6 +233,9 @@ def _dumps_within(depth: int, value: Any, hook: Callable[[Any], Any]) -> bytes:
     outer, inner = spare.pop() if spare else _nest(padding)
     inner[0] = value
     try:
+        return orjson.dumps(outer, option=_OPTIONS)[padding:-padding]
+    except TypeError:  # something in it needs a form
+        inner[0] = _own(value)
         return orjson.dumps(outer, default=hook, option=_OPTIONS)[padding:-padding]
     finally:
         inner[0] = None

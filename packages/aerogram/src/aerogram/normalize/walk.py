@@ -195,10 +195,10 @@ class Walk:
 
     # Containers
 
-    def _mapping(self, value: Mapping[Any, Any]) -> dict[str, Any]:
+    def _mapping(self, value: dict[Any, Any]) -> dict[str, Any]:
         written: dict[str, Any] = {}
         self._mappings += 1
-        for key, part in value.items():
+        for key, part in value.copy().items():  # another thread may change it meanwhile
             name = self._free_name(self._name(key), key, written)
             self._path.append(name)
             written[name] = self._write(part)
