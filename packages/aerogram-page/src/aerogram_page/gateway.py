@@ -8,21 +8,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import os
 import secrets
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from pathlib import Path
 from typing import ClassVar, Final
-
-from starlette.requests import Request
-from starlette.responses import RedirectResponse
 
 from aerogram._http.exchange import Scope
 from aerogram.contract import Contract
 from aerogram.gateway.report import Entry
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server
+from aerogram.state import private_directory, state_directory
 from aerogram_page.calls import CallHistory, KeptCall
 from aerogram_page.host import Host
 from aerogram_page.inspection import NoKeys, OnThisMachine
@@ -32,8 +34,6 @@ from aerogram_page.routes import EXEMPTIONS, page_app
 __all__ = ["GatewayPage"]
 
 _OWNER: Final = b"x-owner-token"
-_DOOR: Final = "/enter/"
-"""Where a browser comes in that is started with an address, which others on the machine can read."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class GatewayPage:
 
     def __init__(self, contract: Contract) -> None:
         self._has_ended = False
-        self._ticket = secrets.token_urlsafe(24)
+        self._door: Path | None = None
         self._feed = Feed(lambda: self._has_ended)
         self._calls = CallHistory(contract.archive)
         self._host = GatewayHost(contract, self._feed, calls=self._calls)
@@ -80,7 +80,6 @@ class GatewayPage:
         rules = OnThisMachine()
         with listening(rules.host, 0, None) as listener:
             app = page_app(self._host)
-            app.add_route(f"{_DOOR}{{ticket}}", self._enter)
             protect(app, rules, NoKeys(), EXEMPTIONS)
             server = make_server(app, rules)
             server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # not ours
@@ -89,19 +88,25 @@ class GatewayPage:
                 yield f"http://{rules.host}:{listener.getsockname()[1]}/#owner={self._host.token}"
             finally:
                 self._has_ended = server.should_exit = True
+                if self._door is not None:
+                    self._door.unlink(missing_ok=True)
                 await answering
 
-    async def _enter(self, request: Request) -> RedirectResponse:
-        """The page with its token for the first who comes with the ticket, and without it for everybody else."""
-        is_expected = hmac.compare_digest(request.path_params["ticket"].encode(), self._ticket.encode())
-        if is_expected:
-            self._ticket = secrets.token_urlsafe(24)
-        place = f"/#owner={self._host.token}" if is_expected else "/"
-        return RedirectResponse(place, 303, {"Cache-Control": "no-store"})
-
     def open(self, address: str) -> None:
-        """Show it in a browser, which must not write where the client reads."""
-        nothing, door = subprocess.DEVNULL, f"{address.partition('/#')[0]}{_DOOR}{self._ticket}"
+        """Show it in a browser, which must not write where the client reads.
+
+        Others on the machine can read its command line, so that names a file which only this user can read.
+        """
+        try:
+            self._door = private_directory(state_directory() / "pages") / f"{secrets.token_hex(8)}.html"
+            with open(self._door, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+                file.write(f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={escape(address)}">')
+        except OSError:
+            return  # where nothing can be written, the address is told all the same
+        nothing = subprocess.DEVNULL
         subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-P", "-m", "webbrowser", door], stdin=nothing, stdout=nothing, stderr=nothing
+            [sys.executable, "-P", "-m", "webbrowser", self._door.as_uri()],
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
         )
