@@ -189,9 +189,9 @@ def test_a_status_that_answers_nothing_fails_its_call_in_shape(wire, status):
 
 
 def test_the_address_that_a_server_leads_to_is_told_without_what_may_be_a_key(wire):
-    place = "https://me:Tr0ub4dor@elsewhere.example/mcp?api=Tr0ub4dor#Tr0ub4dor"
+    place = "https://me:Tr0ub4dor@elsewhere.example/s/Tr0ub4dor-and-more/mcp?api=Tr0ub4dor#Tr0ub4dor"
     answer = wire.ask(1, "tools/call", name=f"lead {place}")
-    assert "https://elsewhere.example/mcp not followed" in problem_of(answer)["message"]
+    assert "https://elsewhere.example/s//mcp not followed" in problem_of(answer)["message"]
     assert "Tr0ub4dor" not in json.dumps(answer)
 
 

@@ -55,8 +55,8 @@ UNREACHED: Final = Loss(
     "The server behind cannot be reached", "Call again in a while; nothing was sent", retry="yes", is_cut_off=True
 )
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-_HIDDEN: Final = re.compile(r"(?<=//)[^/\s@]*@|[?#]\S*")
-"""What of an address is nobody's business."""
+_HIDDEN: Final = re.compile(r"(?<=//)[^/\s@]*@|[?#]\S*|(?<=[^/]/)(?:(?=[^/\s?#]*\d)[^/\s?#]{12,}|[^/\s?#]{32,})")
+"""What of an address is nobody's business: its user, its query, and a part of its path that is no word."""
 _EVENT_TOO_LARGE: Final = "SSE stream failed: Server-sent event exceeded"
 _EXPLAINED: Final = (
     (mcp_types.PARSE_ERROR, "Failed to parse", UNREAD),
