@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -91,3 +92,15 @@ def test_what_a_task_of_the_older_kind_comes_to_is_fitted(wire):
     created = wire.ask(1, "tools/call", name="later", arguments={}, task={"ttl": 60000})["result"]
     assert created["task"]["status"] == "working" and "content" not in created
     check(wire, wire.ask(2, "tasks/result", taskId="task-1")["result"])
+
+
+def test_who_asks_for_a_task_gets_one_though_the_answer_of_the_tool_is_kept(tmp_path):
+    path, program = tmp_path / "servers.toml", tmp_path / "later.py"
+    program.write_text(SERVER.replace('result = {"resultType": "task", **task, "ttlMs": 60000}', "result = ANSWER"))
+    command = json.dumps([sys.executable, str(program)])
+    path.write_text(f"[servers.later]\ncommand = {command}\n[servers.later.tools.later]\ncache = 60\n")
+    wire = Wire("", words=["wrap", "--settings", str(path)])
+    wire.greet()
+    assert wire.ask(1, "tools/call", name="later")["result"]["content"]
+    assert wire.ask(2, "tools/call", name="later", task={"ttl": 1})["result"]["task"]["taskId"] == "task-1"
+    assert wire.end() == 0

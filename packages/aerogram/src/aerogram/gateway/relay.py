@@ -735,7 +735,8 @@ class Relay:
             return await self._forward(front, "tools/call", sent)
 
         front.has_answered = not params.keys().isdisjoint(("inputResponses", "requestState"))
-        asked = self.tools.remember(name, invoke, lambda: front.has_answered)
+        is_kept = "task" not in params  # who asks for a task wants one of their own
+        asked = self.tools.remember(name, invoke, lambda: front.has_answered) if is_kept else invoke
         result = await self._make_fit(front, name, arguments, asked)
         task = task_of(result)
         if task is not None:
