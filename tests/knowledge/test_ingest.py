@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import threading
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,7 @@ from aerogram.errors import Conflict
 from aerogram.tokens import best_counter
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.maintenance.removal import forget
-from aerogram_knowledge.maintenance.watch import watch
+from aerogram_knowledge.maintenance.watch import keep_watching, watch
 from knowledge.documents import GUIDE, HARVEST
 
 
@@ -352,6 +353,33 @@ def test_watching_goes_on_with_what_takes_the_place_of_a_folder(write, index, is
     finally:
         stop.set()
         thread.join()
+
+
+def test_watching_goes_on_when_an_index_that_was_moved_away_is_back(write, tmp_path):
+    folder, place = write({"a.md": GUIDE}), tmp_path / "index"
+    with Knowledge(place) as index:
+        index.ingest(folder)
+        stop, warned, told = threading.Event(), threading.Event(), threading.Event()
+        follow = partial(keep_watching, lambda: index, lambda _: told.set(), lambda _: warned.set(), stop)
+        thread = threading.Thread(target=follow)
+        thread.start()
+
+        def write_until(heard: threading.Event) -> bool:
+            for attempt in range(60):
+                (folder / "b.md").write_text(HARVEST + f"\nAttempt {attempt}.\n")
+                if heard.wait(0.5):
+                    return True
+            return False
+
+        try:
+            place.rename(tmp_path / "away")
+            assert write_until(warned)
+            (tmp_path / "away").rename(place)
+            assert write_until(told)
+        finally:
+            stop.set()
+            thread.join()
+        assert index.documents() == ["a.md", "b.md"]
 
 
 def test_watching_goes_on_with_a_file_that_is_written_anew_in_its_place(write, index):

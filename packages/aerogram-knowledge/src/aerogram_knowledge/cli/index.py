@@ -165,7 +165,10 @@ def ingest(
     as_json: _Json = False,
 ) -> None:
     """Read documents into an index; what has not changed is passed over."""
-    from aerogram_knowledge.maintenance.watch import watch as follow
+    from aerogram_knowledge.maintenance.watch import keep_watching
+
+    def warn(error: Exception) -> None:
+        note(f"changes cannot be followed at the moment: {error}")
 
     with _open(index, store, embedder, new=True) as knowledge:
         with _progress() as progress, _hinting_at_forget(knowledge, paths):
@@ -174,7 +177,7 @@ def ingest(
         if watch:
             note("watching for changes; end with Ctrl-C")
             with contextlib.suppress(KeyboardInterrupt):
-                follow(knowledge, lambda more: _tell(more, as_json))
+                keep_watching(lambda: knowledge, lambda more: _tell(more, as_json), warn)
     if done.problems and not done.files and not done.unchanged:
         raise typer.Exit(1)
 

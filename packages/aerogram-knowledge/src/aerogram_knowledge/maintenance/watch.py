@@ -15,11 +15,34 @@ from aerogram.errors import MissingExtra, NotFound
 from aerogram_knowledge.ingest.ingest import IngestResult
 from aerogram_knowledge.knowledge import Knowledge, knows
 
-__all__ = ["watch"]
+__all__ = ["keep_watching", "watch"]
 
 PAUSE_MS: Final = 400
 LOOK_AGAIN_MS: Final = 1_000
 """So often it is looked whether a root is still what is watched: the system follows one that was moved away."""
+PAUSE: Final = 5.0
+"""Seconds until it is tried again, where an index cannot be brought up to date at the moment."""
+
+
+def keep_watching(
+    find: Callable[[], Knowledge],
+    told: Callable[[IngestResult], None],
+    warn: Callable[[Exception], None],
+    stop: threading.Event | None = None,
+    *,
+    paths: Sequence[Path] = (),
+) -> None:
+    """Watch the index that is found, and go on after whatever stands in the way for a while, such as a full disk."""
+    stop, is_due = stop or threading.Event(), False
+    while not stop.is_set():
+        try:
+            watch(find(), told, stop, paths=paths, is_due=is_due)
+        except MissingExtra:
+            raise
+        except Exception as error:  # noqa: BLE001 - the index may be gone, and may come back
+            warn(error)
+            is_due = True  # what had changed before was not read
+            stop.wait(PAUSE)
 
 
 def watch(

@@ -353,19 +353,15 @@ def _following(library: Library, settings: Settings) -> Iterator[None]:
 
 
 def _follow(library: Library, documents: tuple[Path, ...], stop: threading.Event) -> None:
-    from aerogram_knowledge.maintenance.watch import watch
+    from aerogram_knowledge.maintenance.watch import keep_watching
 
-    is_due, tell = False, _listener()
-    while not stop.is_set():
-        try:
-            watch(library.knowledge, tell, stop, paths=documents, is_due=is_due)
-        except MissingExtra as error:
-            log.warning("changes are not followed: %s", error)
-            return
-        except Exception as error:  # noqa: BLE001 - the index may be gone, and may come back
-            log.warning("changes cannot be followed at the moment: %s", error)
-            is_due = True  # what had changed before was not read
-            stop.wait(PAUSE)
+    def warn(error: Exception) -> None:
+        log.warning("changes cannot be followed at the moment: %s", error)
+
+    try:
+        keep_watching(lambda: library.knowledge, _listener(), warn, stop, paths=documents)
+    except MissingExtra as error:
+        log.warning("changes are not followed: %s", error)
 
 
 def _listener() -> Told:
