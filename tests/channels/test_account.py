@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fastmcp import Client, FastMCP
 
-from aerogram import Fidelity, Notice, Page, Reply
+from aerogram import Archive, Fidelity, Notice, Page, Reply
 from aerogram._mcp.listing import lift_schema
 from aerogram._mcp.results import tool_result
 from aerogram.channels import Payload, split_account
 from aerogram.client import read
 from aerogram.dialects import dialect
+from aerogram.fastmcp import install
 
 ROWS = [{"id": 1, "title": "One"}, {"id": 2, "title": "Two"}]
 WORDS = "2 of 300 shown; more: retrieve(hash='0123456789ab', offset=2)"
@@ -118,3 +120,19 @@ def test_an_account_beside_data_that_looks_like_one_is_told_from_it(said: Reply[
 def test_what_is_odd_in_meta_is_no_reason_to_fail() -> None:
     sent = {**result_of(FITTED, Payload()), "_meta": {"dev.aerogram/page": {"extra": {"way_on": 1}}}}
     assert read(sent).data is not None
+
+
+async def test_a_map_may_have_a_member_of_that_name() -> None:
+    """Its names are data, such as those of packages: a client that checks what is listed takes it for what it is."""
+    server = FastMCP("packages")
+
+    @server.tool
+    def versions(count: int) -> dict[str, str]:
+        return {"aerogram": "1.0", **{f"package-{number}": "2.0" for number in range(count)}}
+
+    install(server, budget=300, archive=Archive.in_memory())
+    async with Client(server) as client:
+        for count in (1, 400):
+            result = await client.call_tool("versions", {"count": count})
+            assert (result.structured_content or {})["aerogram"] == "1.0"
+            assert read(result).data["aerogram"] == "1.0"

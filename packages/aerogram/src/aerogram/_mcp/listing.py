@@ -118,12 +118,13 @@ class Profile:
 
 
 _PLACE: Final = {"type": "object"}
-"""How the member is listed that says what is missing."""
+_OPEN_PLACE: Final[Mapping[str, Any]] = {}
+"""How the member is listed that says what is missing; and where members have any names, one of which may be its own."""
 
 
 def _has_place(schema: Mapping[str, Any]) -> bool:
     """Whether a schema has a place for what is missing; a member of a tool's own of that name is none."""
-    return bool(schema.get("properties", {}).get(ACCOUNT) == _PLACE)
+    return schema.get("properties", {}).get(ACCOUNT) in (_PLACE, _OPEN_PLACE)
 
 
 def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
@@ -416,7 +417,7 @@ def lift_schema(schema: Mapping[str, Any], *, is_boxed: bool = True, may_lack: b
     if may_lack and not is_boxed:
         lifted.pop("required", None)
     properties = {**lifted.get("properties", {})}
-    properties.setdefault(ACCOUNT, _PLACE)
+    properties.setdefault(ACCOUNT, _OPEN_PLACE if lifted.get("additionalProperties") else _PLACE)
     return {**lifted, "properties": properties}
 
 
