@@ -36,8 +36,8 @@ def wire():
     assert "Traceback" not in wire.errors
 
 
-def call(wire, name):
-    return wire.ask(name, "tools/call", name=name)
+def call(wire, name, **arguments):
+    return wire.ask(name, "tools/call", name=name, **({"arguments": arguments} if arguments else {}))
 
 
 def test_a_request_without_an_id_goes_nowhere(wire):
@@ -309,6 +309,35 @@ def test_a_modern_server_that_asks_in_the_old_way_is_refused_at_once():
     answer = wire.ask(1, "tools/call", **about, _meta={**ENVELOPE, CAPABILITIES: {"elicitation": {}}})["result"]
     assert answer["content"][0]["text"].startswith('Ada was told {"code": -32601')
     assert wire.end() == 0
+
+
+ASKS_ODDLY = """
+import json, sys
+KEPT = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "server/discover":
+        result = {**KEPT, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    elif message["method"] == "tools/list":
+        result = {**KEPT, "tools": [{"name": "one", "inputSchema": {"type": "object"}}]}
+    elif message["method"] == "tools/call":
+        asked = message["params"]["arguments"]["asked"]
+        result = {"resultType": "input_required", "inputRequests": asked, "requestState": "s"}
+    else:
+        result = None
+    answer = {"error": {"code": -32601, "message": "?"}} if result is None else {"result": result}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"""
+
+
+def test_questions_that_cannot_be_read_are_the_fault_of_their_server():
+    wire = Wire("", server=[sys.executable, "-S", "-c", ASKS_ODDLY])
+    wire.greet()
+    for asked in ([1], 5, {"a": None}, {"a": {}}, {"a": {"method": 5}}, {"a": {"method": "ping", "params": [1]}}):
+        problem = call(wire, "one", asked=asked)["result"]["_meta"]["dev.aerogram/problem"]
+        assert problem["message"].startswith("The server's answer cannot be read")
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
 
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

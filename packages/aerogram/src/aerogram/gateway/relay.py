@@ -49,7 +49,7 @@ from aerogram.gateway.eras import (
     with_meta,
 )
 from aerogram.gateway.link import Client, Link, Source
-from aerogram.gateway.process import Exited
+from aerogram.gateway.process import UNREAD, Exited
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
 from aerogram.gateway.report import Report
 from aerogram.gateway.tools import Invoke, Tools
@@ -687,7 +687,7 @@ class Relay:
             if result.get("resultType") != "input_required":
                 return result
             answers, front.has_answered = {}, True
-            for key, asked in (result.get("inputRequests") or {}).items():
+            for key, asked in _read_questions(result).items():
                 answers[key] = await front.channel.send_raw_request(asked["method"], asked.get("params"))
             params = {**params, "inputResponses": answers}
             params.pop("requestState", None)
@@ -1004,6 +1004,20 @@ class Relay:
             return [one for one in everybody if _covers(one.subscriptions, told.get("uri"))]
         caller = line.caller()
         return [] if caller is None or caller.front.is_modern else [caller.front.session]
+
+
+def _read_questions(result: Message) -> Message:
+    """What an unfinished result asks, where that can be read."""
+    asked = result.get("inputRequests") or {}
+    if not isinstance(asked, dict) or not all(map(_is_question, asked.values())):
+        raise UNREAD.error()
+    return asked
+
+
+def _is_question(asked: Any) -> bool:
+    if not isinstance(asked, dict) or not isinstance(asked.get("method"), str):
+        return False
+    return isinstance(asked.get("params") or {}, dict)
 
 
 def _are_uris(uris: Any) -> bool:
