@@ -42,6 +42,18 @@ async def test_the_page_asks_for_a_key_and_goes_on_with_it(open_page, locked):
     assert key not in page.url
 
 
+async def test_no_link_of_the_page_leads_to_what_needs_a_key(open_page, locked, served):
+    address, key, _ = locked
+    page = await open_page(f"{address}/#/search?q=webhooks")
+    await page.locator("#key").fill(key)
+    await page.get_by_role("button", name="Use this key").click()
+    await page.locator(".record").first.wait_for()
+    assert await page.locator("#colophon a").count() == 0
+    page = await open_page(f"{served.address}/#/search?q=webhooks")
+    await page.locator(".record").first.wait_for()
+    assert await page.locator("#colophon a").count() == 2
+
+
 async def test_a_key_is_not_enough_for_the_live_view(open_page, locked):
     address, key, _ = locked
     page = await open_page(f"{address}/#/live")

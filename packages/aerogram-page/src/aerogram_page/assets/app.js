@@ -110,7 +110,7 @@ function frame(name = known(routeOf(location.hash).view)) {
   fill(
     document.getElementById("colophon"),
     el("span", {}, `Aerogram ${context?.version ?? ""}`),
-    context?.kind in BY_KIND
+    context?.kind in BY_KIND || context?.needs_key // which no link can bring along
       ? null
       : [el("a", { href: "docs" }, t("shell.api")), el("a", { href: "v1/health/deep" }, t("shell.health"))],
   );
