@@ -294,3 +294,31 @@ def test_data_that_is_changed_while_it_is_written_ends_no_process():
     assert (done.returncode, done.stderr) == (0, b"")
     for rows, _ in map(json.loads, done.stdout.splitlines()):
         assert len(rows["rows"]) == 50 and rows["rows"][3:5] == [{"n": 1}, ["x" * 30, 4]]
+
+
+CHANGED_BY_ANOTHER = """
+import enum, sys, threading, time
+from aerogram.normalize import normalize_tool_result
+
+class Colour(enum.Enum):
+    RED = "red"
+
+held = {"rows": [{"id": number, "colour": Colour.RED} for number in range(300)]}
+ends = time.monotonic() + 4
+sys.setswitchinterval(1e-4)
+
+def change():
+    while time.monotonic() < ends:
+        held["rows"].extend({"id": number, "colour": Colour.RED} for number in range(2_000))
+        del held["rows"][300:]
+
+threading.Thread(target=change, daemon=True).start()
+while time.monotonic() < ends:
+    found = normalize_tool_result(held).structuredContent["rows"]
+    assert len(found) >= 300 and all(row["colour"] == "red" for row in found)
+"""
+
+
+def test_members_of_an_enum_are_written_while_another_thread_changes_what_they_stand_in():
+    done = subprocess.run([sys.executable, "-c", CHANGED_BY_ANOTHER], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")

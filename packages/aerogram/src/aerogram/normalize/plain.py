@@ -63,25 +63,28 @@ def is_open(kind: type) -> bool:
     return _openable[kind]
 
 
-def extent(value: Any, limit: int) -> int:
-    """How many items and characters a value takes with every shared part repeated; past `limit`, counting stops."""
+def extent(value: Any, limit: int, kinds: set[type] | None = None) -> int:
+    """How many items and characters a value takes with every shared part repeated; past `limit`, counting stops.
+
+    `kinds` gets the types of what the garbage collector tracks in it where there are others than those of JSON.
+    """
     total = 0
-    level = _containers_in((value,))
+    level = _containers_in((value,), kinds)
     for _ in range(_DEEPEST_LOOK):
         total += sum(map(len, level))
         if not level or total > limit:
             return total
         if len(level) > _MANY and len(set(map(id, level))) < len(level):
-            return total + _weigh(level, limit - total)
+            return total + _weigh(level, limit - total, kinds)
         tracked, text = _split(level)
         total += text
         children = list(chain.from_iterable(map(_parts, tracked)))
         total += _text_among(children)
-        level = _containers_in(children)
+        level = _containers_in(children, kinds)
     raise RecursionError("too many levels")
 
 
-def _weigh(level: Sequence[Any], limit: int) -> int:
+def _weigh(level: Sequence[Any], limit: int, kinds: set[type] | None) -> int:
     """The extent of what is inside many containers of which some are the same: each is looked at once per level."""
     total = 0
     weights = Counter(map(id, level))
@@ -92,7 +95,7 @@ def _weigh(level: Sequence[Any], limit: int) -> int:
         for key, part in parts.items():
             children = list(_parts(part))
             total += weights[key] * _text_among(children)
-            for child in _containers_in(children):
+            for child in _containers_in(children, kinds):
                 inside[id(child)] += weights[key]
                 found[id(child)] = child
         total += sum(len(part) * inside[key] for key, part in found.items())
@@ -102,10 +105,12 @@ def _weigh(level: Sequence[Any], limit: int) -> int:
     raise RecursionError("too many levels")
 
 
-def _containers_in(values: Sequence[Any]) -> Sequence[Any]:
+def _containers_in(values: Sequence[Any], seen: set[type] | None = None) -> Sequence[Any]:
     """The containers among some values; for a record the dictionary of its fields."""
     kinds = set(map(type, values))
     if not kinds <= _USUAL:
+        if seen is not None:
+            seen |= kinds
         check_natives(kinds, values)
         _refuse_endless(kinds)
     open_kinds = {kind for kind in kinds if kind in _HELD or _openable[kind]}

@@ -9,7 +9,8 @@ say, and notes each place it changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -132,10 +133,11 @@ def _scalar(value: Any, policy: Policy) -> bytes:
 
 def _compound(value: Any, policy: Policy) -> bytes:
     value = value if policy.registry.has_own else _unfold(value, policy)
-    size = extent(value, policy.max_bytes)
+    kinds: set[type] = set()
+    size = extent(value, policy.max_bytes, kinds)
     if size > policy.max_bytes:
         raise NeedsCarefulEncoding
-    body = _dumps_within(policy.max_depth, value, _hook(policy, size))
+    body = _dumps_within(policy.max_depth, value, _hook(policy, size), kinds)
     if _NULL.search(body) and has_non_finite(value, _hook(policy, size)):  # orjson writes NaN as null and says nothing
         raise NeedsCarefulEncoding
     return body
@@ -213,7 +215,7 @@ def _reader(kind: Any, form: Form) -> Callable[[Any], Any]:
 def _own(value: Any) -> Any:
     """The same data in containers that nobody else has.
 
-    While orjson calls a form, another thread may change those of a handler, which orjson does not survive.
+    While orjson calls Python, another thread may change those of a handler, which orjson does not survive.
     """
     if value.__class__ is dict:
         return {name: _own(part) if part.__class__ in _PLAIN else part for name, part in value.copy().items()}
@@ -226,15 +228,16 @@ def _own(value: Any) -> Any:
 _nests: dict[int, list[tuple[list[Any], list[Any]]]] = {}
 
 
-def _dumps_within(depth: int, value: Any, hook: Callable[[Any], Any]) -> bytes:
-    """The bytes of a value of at most `depth` levels."""
+def _dumps_within(depth: int, value: Any, hook: Callable[[Any], Any], kinds: Collection[type]) -> bytes:
+    """The bytes of a value of at most `depth` levels; orjson asks members of an Enum for their value by itself."""
     padding = _ORJSON_DEPTH - depth
     spare = _nests.get(padding) or _nests.setdefault(padding, [])
     outer, inner = spare.pop() if spare else _nest(padding)
-    inner[0] = value
     try:
-        return orjson.dumps(outer, option=_OPTIONS)[padding:-padding]
-    except TypeError:  # something in it needs a form
+        if not kinds:
+            with suppress(TypeError):  # something in it needs a form after all
+                inner[0] = value
+                return orjson.dumps(outer, option=_OPTIONS)[padding:-padding]
         inner[0] = _own(value)
         return orjson.dumps(outer, default=hook, option=_OPTIONS)[padding:-padding]
     finally:
