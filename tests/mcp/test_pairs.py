@@ -1,5 +1,9 @@
 """A pair of content and data: under an envelope the first half is the content, the second the data."""
 
+import asyncio
+import time
+from contextlib import asynccontextmanager
+
 import fastmcp
 import mcp
 import pytest
@@ -32,6 +36,10 @@ def long():
     return (LONG, {"rows": ROWS})
 
 
+def longest():
+    return ([LONG] * 200, {"rows": ROWS})
+
+
 def odd():
     return ({"half": float("nan")}, {"status": "success"})
 
@@ -58,17 +66,24 @@ def endless():
     return (items, {"status": "success"})
 
 
-async def called(framework, name, **settings):
-    """The result of one tool on a server of the framework."""
+@asynccontextmanager
+async def talk(framework, **settings):
+    """A client of a server of the framework."""
     server = fastmcp.FastMCP("pairs") if framework == "fastmcp" else MCPServer("pairs")
     add = server.tool if framework == "fastmcp" else server.add_tool
-    for handler in (pair, announced, rows, long, odd, nested, sparse, deep, finished, endless):
+    for handler in (pair, announced, rows, long, longest, odd, nested, sparse, deep, finished, endless):
         add(handler)
     (aerogram.fastmcp if framework == "fastmcp" else aerogram.mcp).install(
         server, **{"dialect": "response-v2", **settings}
     )
     async with mcp.Client(server if framework == "sdk" else server._mcp_server) as client:
         await client.list_tools()
+        yield client
+
+
+async def called(framework, name, **settings):
+    """The result of one tool."""
+    async with talk(framework, **settings) as client:
         return await client.call_tool(name, {})
 
 
@@ -106,6 +121,18 @@ async def test_both_halves_keep_within_the_budget(framework):
     body = result.structured_content
     assert body["meta"]["content_fidelity"] != "full"
     assert best_counter().count(texts) <= 2_000 and best_counter().count(dumps(body).decode()) <= 2_000
+
+
+async def test_while_long_content_is_cut_others_have_their_answers(framework):
+    async with talk(framework, budget=2_000) as client:
+        begun, waits = time.perf_counter(), []
+        long = asyncio.create_task(client.call_tool("longest", {}))
+        while not long.done():
+            asked = time.perf_counter()
+            await client.call_tool("pair", {})
+            waits.append(time.perf_counter() - asked)
+        assert "; more: retrieve(hash=" in "".join(block.text for block in long.result().content)
+        assert max(waits) < (asked - begun) * 0.45
 
 
 @pytest.mark.parametrize("settings", [{}, {"dialect": "bare", "normalize": True}])

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
 from aerogram.answer import Call, archive_leftovers
+from aerogram.answer.aside import run_if_large
 from aerogram.channels import frame_bytes
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
@@ -103,8 +104,9 @@ async def fit_content(
     is_data = sent.get("structuredContent") is None and not behind
     scale, room = Scale(budget.counter), budget.room - _weigh({**sent, "content": behind}, call, is_beside=True)
     keeping = Keeping(archive is not None, call.contract.retrieve)
+    length = sum(len(block.get("resource", block).get("text") or "") for block in content)
     while True:
-        shown, leftovers = fit_blocks(content, room, scale, keeping)
+        shown, leftovers = await run_if_large("fit", length, fit_blocks, content, room, scale, keeping)
         found = FittedContent(shown, _names(content, leftovers, is_data=is_data) if keeping.is_kept else {})
         result = found.add_to(dict(sent), behind)
         over = _weigh(result, call) - budget.room if budget.is_of_wire and found.hashes else 0
