@@ -25,6 +25,7 @@ ERRORS = [
     ("ValueError: invalid literal for int()", "VALIDATION_ERROR"),
     ("❌ Error: the sheet is locked", "UNAVAILABLE"),
     ('{"error": "Connection refused"}', "UNAVAILABLE"),
+    ({"error": "slow down", "retry_after": 10**400}, "RATE_LIMIT_EXCEEDED"),
     ('Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 1', "TOOL_ERROR"),
 ]
 ANSWERS = [

@@ -22,6 +22,8 @@ from aerogram.reply import Notice, Problem
 __all__ = ["note_soft_error", "soft_problem"]
 
 LONGEST: Final = 2_000
+LONGEST_WAIT: Final = 10**12
+"""Seconds; what says more says no time, and may be more than a number has room for."""
 _MARKS: Final = ("error", "errors", "success", "ok", "status", "status_code", "statusCode")
 _ABOUT: Final = frozenset(
     {
@@ -110,7 +112,7 @@ def _problem_in_object(data: dict[str, Any]) -> Problem | None:
     if not words or said.get("success") is True or said.get("ok") is True:
         return None
     wait: Any = said.get("retry_after", said.get("retryafter"))
-    seconds = float(wait) if type(wait) in (int, float) and wait >= 0 else None
+    seconds = float(wait) if type(wait) in (int, float) and 0 <= wait <= LONGEST_WAIT else None
     return Problem.of(_code_of(said, status, words), words, retry_after=seconds)
 
 
