@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -121,6 +122,19 @@ def test_a_sentence_of_many_clauses_is_looked_for_in_few_steps():
         assert [one.field for one in found.unfound] == ["summary"]
     run_on = digest.model_copy(update={"summary": "a, " * 40 + "The ferry costs four crowns."})
     assert verify(run_on, text).unfound == ()
+
+
+def test_what_runs_on_is_looked_for_in_a_long_text_only_so_often():
+    """Any of the words may begin or end a sentence, and the last of them is not from the text."""
+    words = [f"w{number}" for number in range(400)]
+    text = read(("0" * 97 + ".\n\n") * 80_000 + "\n\n".join(words) + "\n")
+    begun = time.process_time()
+    digest = digest_text(text, "What is w7?")
+    made_up = " ".join(words)[:1_900] + " 99"
+    digested = time.process_time()
+    found = verify(said(digest, key_points=[made_up] * 5), text)
+    assert {one.field for one in found.unfound} == {f"key_points[{number}]" for number in range(5)}
+    assert time.process_time() - digested < 10 * (digested - begun)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ _MOST_STARTS = 100
 _COUNTS = ("original_chars", "digest_chars", "compression_ratio")
 _MOST_SIGNS = 5
 """So many signs that end sentences elsewhere, as behind an abbreviation, may stand inside of one that is looked for."""
+_MOST_READ = 4_000_000_000
+"""Characters that are read to find what runs on: a text is read again for each place where that may begin or end."""
 _MOST_PLACES = 50
 """So many places of the text that have some words are looked at."""
 
@@ -57,6 +59,7 @@ class _TextMatcher:
         self._long: list[tuple[int, int]] = []
         self._least = min(limit // 3, _LONG)
         self._line = self._join(text, limit)
+        self._left = _MOST_READ
 
     def _join(self, text: str, limit: int) -> str:
         """All sentences in one line, while it is noted where each begins and ends in it."""
@@ -90,7 +93,7 @@ class _TextMatcher:
         """Whether a sentence stands in the text, or several do that run on."""
         words = sentence.split()
         starts, tried = [0], set[int]()
-        while starts and len(tried) < _MOST_STARTS:
+        while starts and len(tried) < _MOST_STARTS and (self._left > 0 or not tried):
             start = starts.pop()
             if start in tried:
                 continue
@@ -104,12 +107,13 @@ class _TextMatcher:
     def _stops(self, words: list[str]) -> Iterator[int]:
         """After how many words a sentence may end and another one begin, the fewest first."""
         for count in range(1, self._prefix_length(words) + 1):
-            if self._has(" ".join(words[:count])):
+            if self._left > 0 and self._has(" ".join(words[:count])):
                 yield count
 
     def _has(self, piece: str) -> bool:
         """Whether a piece is some whole sentences, or what was cut out of a long one."""
         said, at = _in_one_line(piece), -1
+        self._left -= len(self._line)
         for _ in range(_MOST_PLACES):
             at = self._line.find(said, at + 1)
             if at < 0:
@@ -133,6 +137,7 @@ class _TextMatcher:
         least, most = 0, len(words) - 1
         while least < most:
             middle = (least + most + 1) // 2
+            self._left -= len(self._line)
             is_there = _in_one_line(" ".join(words[:middle])) in self._line
             least, most = (middle, most) if is_there else (least, middle - 1)
         return least
