@@ -366,3 +366,14 @@ async def test_a_page_of_a_text_says_how_much_of_it_is_shown_where_a_contract_ex
     call = Call(Contract(dialect="standard-v2", archive=archive, budget=400), operation="retrieve")
     page = await answer(call, await retrieve_for(call, Retrieval(stored.hash)))
     assert [notice.message for notice in page.notices] == [f"{len(page.data)} of {len(WORDS) * 100} characters shown"]
+
+
+async def test_what_stands_beside_rows_is_not_lost_where_these_would_fit_alone() -> None:
+    """Then the object comes back as its text, all of it."""
+    data = {"note": WORDS * 20, "rows": [{"id": number, "text": WORDS * 3} for number in range(20)]}
+    archive = Archive.in_memory()
+    (stored,) = await archive.put(Content.of_json(data))
+    for budget in range(800, 1_700, 50):
+        call = Call(Contract(dialect="bare", archive=archive, budget=budget), operation="retrieve")
+        page = await answer(call, await retrieve_for(call, Retrieval(stored.hash)))
+        assert page.data == data or (page.page is not None and page.page.cursor)

@@ -132,8 +132,9 @@ async def retrieve(
     if archive is None:
         raise NotFound("This server keeps no archive")
     pager = await _open_pager(asked, cursors, tool, principal, documented=documented)
-    if asked.cursor is not None:  # a walk has begun because it did not fit, and goes on whatever there is room for now
-        fits = lambda _: False  # noqa: E731
+    # a walk has begun because something did not fit, and goes on whatever there is room for now
+    of_text = replace(pager, arguments={**pager.arguments, "as_text": True})
+    is_in_text = asked.cursor is not None and _goes_on(of_text, asked.cursor)
     way_on = partial(_way_on, tool) if names_calls else None
     if asked.ids:
         names = Names(kind.ids_only if kind else (), [one.ids_only for one in kinds])
@@ -155,12 +156,13 @@ async def retrieve(
             return ResumablePage(_nothing_found(asked_of, value), is_archived=True)
     if isinstance(value, str):
         return _text_page(value, asked, pager, way_on)
-    if isinstance(value, dict) and not asked.as_text and asked.query is None:
+    if isinstance(value, dict) and not asked.as_text and asked.query is None and not is_in_text:
         value, asked, pager = _find_rows(value, asked, pager, fits)
-    is_cut = asked.query is None and not asked.fields and _is_one_record(value) and not fits(value)
+    is_cut = asked.query is None and not asked.fields and _is_one_record(value)
+    is_cut = is_cut and (is_in_text if asked.cursor is not None else not fits(value))
     if asked.as_text or is_cut:
         text = dumps(value).decode() if asked.path else content.text
-        return _text_page(text, replace(asked, as_text=True), pager, way_on)
+        return _text_page(text, replace(asked, as_text=True), of_text, way_on)
     rows = value if isinstance(value, list) else [value]
     return _data_page(value, asked, pager, kind or _kind_of(rows, kinds), way_on, most)._replace(spell=spell)
 
@@ -214,9 +216,9 @@ def _find_rows(value: dict[str, Any], asked: Retrieval, pager: Pager, fits: Fits
         of_members = replace(pager, arguments={**pager.arguments, "members": True})
         if asked.offset if asked.cursor is None else _goes_on(of_members, asked.cursor):
             return [{name: one} for name, one in value.items()], asked, of_members
-    bulk = None if fits(value) else _bulk_of(value)
-    if bulk is None:
-        return value, asked, pager
+    bulk = _bulk_of(value)
+    if bulk is None or (asked.cursor is None and (fits(value) or fits(bulk.items))):
+        return value, asked, pager  # what stands beside rows that fit is not to be lost
     return bulk.items, replace(asked, path=asked.path + pointer_of((bulk.name,))), pager
 
 
