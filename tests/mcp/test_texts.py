@@ -281,6 +281,21 @@ async def test_the_call_after_a_row_that_nothing_can_be_shown_of_leads_on(client
     assert found == rows
 
 
+def written() -> str:
+    return json.dumps([{"id": n, "text": "words " * 300} for n in range(6)])
+
+
+async def test_data_that_is_cut_as_a_text_goes_on_as_a_text():
+    server = fastmcp.FastMCP("texts")
+    server.tool(written)
+    install(server, dialect="bare", archive=Archive.in_memory(), budget="12000 bytes")
+    async with fastmcp.Client(server) as client:
+        text, asked = parts(await client.call_tool("written", {}))
+        assert asked["as_text"]
+        found, _ = await walk(client, asked)
+    assert text[: asked["offset"]] + "".join(found) == written()
+
+
 async def test_whole_is_whole_or_raises():
     async with on_fastmcp(budget=1000, controls=True) as inner:
         client = AsyncClient(inner)

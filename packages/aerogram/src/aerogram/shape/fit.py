@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from aerogram.codes import Severity
 from aerogram.content import DEAR_DIGITS, Content, short_digits
+from aerogram.content.datatext import read_data
 from aerogram.content.jsontext import dumps, part_to_json, pointer_of, value_at
 from aerogram.cursor import farthest
 from aerogram.errors import ValidationFailed
@@ -757,8 +758,9 @@ class _Fitting:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
         lines, mark = count_lines(text, len(text)), find_entry_mark(text)
         entries = text.count(mark) if mark is not None else 0
-        # data that it spells may be in the archive under the same hash
-        as_text = True if self.manner.archive and Content.of_text(text).spells_json else None
+        # data that it spells may be in the archive under the same hash, and is read in what is asked back
+        is_data = self.manner.archive and (Content.of_text(text).spells_json or read_data([text]) is not None)
+        as_text = is_data or None
 
         def dress(count: int) -> Reply[Any]:
             changes: dict[str, Any] = {"data": text[:count]}
