@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -171,6 +172,20 @@ async def test_the_tool_is_listed_in_few_tokens():
     assert "query" in tool.input_schema["properties"]
     listed = json.dumps(tool.model_dump(mode="json", by_alias=True, exclude_none=True), separators=(",", ":"))
     assert find_counter("o200k").count(listed) < 300
+
+
+async def test_what_is_asked_is_on_no_command_line():
+    """Everybody on the machine can read those."""
+    asking = asyncio.create_task(run_query("a\n" * 1_000_000, "a " * 900 + "ada@example.com"))
+    seen: set[str] = set()
+    while not asking.done():
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                seen.update(child.cmdline())
+        await asyncio.sleep(0.01)
+    with pytest.raises(ValidationFailed):
+        await asking
+    assert any("evaluation" in one for one in seen) and not any("example.com" in one for one in seen)
 
 
 async def test_few_queries_run_at_once_and_nobody_has_many_waiting():

@@ -125,6 +125,14 @@ def guarded():
     server.server_close()
 
 
+FOLLOW = """
+import html, re, socket, sys, urllib.request
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+door = Path(urlsplit(sys.argv[1]).path)  # what others on the machine can read names a file that only this user can
+assert sys.argv[1].startswith("file:///") and door.stat().st_mode & 0o77 == 0
+sys.argv[1] = html.unescape(re.search('url=([^"]+)', door.read_text())[1])
+"""
 AGREES = "urllib.request.urlopen(sys.argv[1]).read()"
 REFUSES = """
 asked = {name: values[0] for name, values in parse_qs(urlsplit(sys.argv[1]).query).items()}
@@ -148,8 +156,7 @@ def browse(tmp_path, monkeypatch):
 
     def browse(what):
         program = tmp_path / "browser.py"
-        names = "from pathlib import Path\nfrom urllib.parse import parse_qs, urlencode, urlsplit"
-        program.write_text(f"import socket, sys, urllib.request\n{names}\n{what}")
+        program.write_text(FOLLOW + what)
         monkeypatch.setenv("BROWSER", f"{sys.executable} {program} %s &")
         return program.with_suffix(".seen")
 
@@ -171,6 +178,7 @@ def test_a_login_is_asked_for_once_and_kept_for_its_user_alone(guarded, browse):
     assert len(guarded.challenges) == 1
     (kept,) = (Path(os.environ["AEROGRAM_STATE"]) / "logins").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert not list((Path(os.environ["AEROGRAM_STATE"]) / "pages").iterdir())
 
 
 def test_a_login_that_is_kept_is_renewed_where_it_was_given(guarded, browse):

@@ -8,23 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import os
 import secrets
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from functools import partial
-from html import escape
 from pathlib import Path
 from typing import ClassVar, Final
 
 from aerogram._http.exchange import Scope
 from aerogram.contract import Contract
+from aerogram.gateway.browser import open_browser
 from aerogram.gateway.report import Entry
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server
-from aerogram.state import private_directory, state_directory
 from aerogram_page.calls import CallHistory, KeptCall
 from aerogram_page.host import Host
 from aerogram_page.inspection import NoKeys, OnThisMachine
@@ -93,20 +88,5 @@ class GatewayPage:
                 await answering
 
     def open(self, address: str) -> None:
-        """Show it in a browser, which must not write where the client reads.
-
-        Others on the machine can read its command line, so that names a file which only this user can read.
-        """
-        try:
-            self._door = private_directory(state_directory() / "pages") / f"{secrets.token_hex(8)}.html"
-            with open(self._door, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-                file.write(f'<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={escape(address)}">')
-        except OSError:
-            return  # where nothing can be written, the address is told all the same
-        nothing = subprocess.DEVNULL
-        subprocess.Popen(  # noqa: S603 - our own interpreter
-            [sys.executable, "-P", "-m", "webbrowser", self._door.as_uri()],
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-        )
+        """Show it in a browser."""
+        self._door = open_browser(address)

@@ -1,8 +1,9 @@
 """Evaluation: the program that runs one query and ends. It knows nothing of the library, so that it starts at once.
 
-python evaluation.py QUERY [FOLDER] < value.json > found.json
+python evaluation.py [FOLDER] < query-and-value.json > found.json
 
-The folder is where the server has jmespath from, if this Python may look for it elsewhere.
+The first line is the query, which others could read on the command line, and the second one the value. The folder is
+where the server has jmespath from, if this Python may look for it elsewhere.
 """
 
 import io
@@ -27,14 +28,14 @@ def limit() -> None:
 
 
 def main() -> int:
-    """Ask the query of the command line of the value of standard input."""
+    """Ask the query of the value, both of standard input."""
     sys.set_int_max_str_digits(0)  # numbers come from an archive that has limits of its own
-    value = json.loads(sys.stdin.buffer.read())
+    query, value = map(json.loads, sys.stdin.buffer)
     search = search_text if isinstance(value, str) else search_data
-    sys.path += sys.argv[2:]
+    sys.path += sys.argv[1:]
     limit()
     try:
-        body = json.dumps(search(value, sys.argv[1]), ensure_ascii=False, separators=(",", ":"))
+        body = json.dumps(search(value, query), ensure_ascii=False, separators=(",", ":"))
     except (MemoryError, RecursionError):
         return TOO_LARGE
     except Exception as error:  # noqa: BLE001 - a step of zero, a number without end: what the query asks cannot be

@@ -12,8 +12,6 @@ import json
 import logging
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,6 +33,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel, ValidationError
 
 from aerogram.errors import Unauthenticated
+from aerogram.gateway.browser import open_browser
 from aerogram.state import private_directory, state_directory
 
 __all__ = ["failed_login", "log_in", "logging_in"]
@@ -112,6 +111,7 @@ class _Visitor:
         self._back: asyncio.Future[AuthorizationCodeResult] | None = None
         self._state: str | None = None
         self._listener: asyncio.Server | None = None
+        self._door: Path | None = None
 
     async def send(self, address: str) -> None:
         """Show where to log in."""
@@ -119,9 +119,7 @@ class _Visitor:
         self._state = _parameter(address, "state")
         await self._listen()
         log.warning("log in at %s", address)
-        nothing = subprocess.DEVNULL  # a browser must not write where the client reads
-        words = [sys.executable, "-P", "-m", "webbrowser", address]
-        await asyncio.create_subprocess_exec(*words, stdin=nothing, stdout=nothing, stderr=nothing)
+        self._door = open_browser(address)
 
     async def _listen(self) -> None:
         """Open the port, once another gateway that has sent somebody to the same server has them back."""
@@ -149,6 +147,8 @@ class _Visitor:
 
     def close(self) -> None:
         """Close the port. Nobody waits for the connections that are open there: each has an end of its own."""
+        if self._door is not None:
+            self._door.unlink(missing_ok=True)
         if self._listener is not None:
             self._listener.close()
 
