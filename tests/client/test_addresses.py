@@ -12,7 +12,9 @@ from starlette.routing import Mount, Route
 from aerogram.archive import Archive
 from aerogram.client import AsyncClient, Client
 from aerogram.contract import Contract
-from aerogram.reply import Page, Reply
+from aerogram.dialects import dialect
+from aerogram.errors import ContractError
+from aerogram.reply import Action, Fidelity, Page, Reply
 from aerogram.starlette import Versions, install, shapes
 
 LIBRARIES = {"httpx": httpx, "httpx2": httpx2}
@@ -193,3 +195,62 @@ def test_who_follows_a_host_to_https_may_be_led_there():
     ) as connection:
         assert len(list(Client(connection).pages("/rows"))) == 2
     assert asked[-1] == "https://books.example/rows?page=2"
+
+
+# where an answer leads that leads nowhere
+
+
+LONG = "a" * 70_000
+NO_ADDRESSES = {"with a NUL": "/a\x00b", "with DEL": "/a\x7f", "too long": "/" + LONG, "no host": "http://[::1"}
+
+
+def astray(address: str) -> Starlette:
+    """Answers whose next page, or whose rest, is at an address; and one whose next page has a long cursor."""
+    rest = "sha256:" + "0" * 64
+
+    async def linked(request):
+        return JSONResponse([1], headers={"link": f'<{address}>; rel="next"'})
+
+    async def cut(request):
+        action = Action(endpoint=address, args={"hash": rest})
+        fidelity = Fidelity("partial", archive_hashes={"data": rest})
+        return in_envelope(Reply.partial([1], "cut", request_id="r-1", actions=(action,), fidelity=fidelity))
+
+    async def paged(request):
+        return in_envelope(Reply.ok([1], request_id="r-1", page=Page(has_more=True, cursor=LONG)))
+
+    return Starlette(routes=[Route("/linked", linked), Route("/cut", cut), Route("/paged", paged)])
+
+
+def in_envelope(reply: Reply) -> JSONResponse:
+    voice = dialect("standard-v2")
+    return JSONResponse(voice.encode(voice.complete(reply)))
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES.values(), ids=NO_ADDRESSES)
+def test_what_is_no_address_is_refused_as_such(serve, library, address):
+    """Whatever the HTTP library says of it, the client says it in its own way."""
+    with library.Client(base_url=serve(astray(address)), timeout=60) as connection:
+        client = Client(connection)
+        with pytest.raises(ContractError, match="is no address"):
+            client.whole(client.call("/cut"))
+        if address.isprintable():  # nothing else may stand in a header
+            with pytest.raises(ContractError, match="is no address"):
+                list(client.pages("/linked"))
+
+
+def test_so_is_an_address_that_a_cursor_makes_too_long(serve, library):
+    with library.Client(base_url=serve(astray("/")), timeout=60) as connection:
+        pages = Client(connection).items("/paged")
+        with pytest.raises(ContractError, match="is no address"):
+            list(pages)
+
+
+async def test_it_is_refused_to_who_awaits_as_well(serve, library):
+    async with library.AsyncClient(base_url=serve(astray("/" + LONG)), timeout=60) as connection:
+        client = AsyncClient(connection)
+        for target in ("/linked", "/paged"):
+            with pytest.raises(ContractError, match="is no address"):
+                _ = [page async for page in client.pages(target)]
+        with pytest.raises(ContractError, match="is no address"):
+            await client.whole(await client.call("/cut"))

@@ -206,10 +206,19 @@ def _http_sender(client: Any, reach: Reach) -> Send:
         given["headers"] = {"Accept-Encoding": ", ".join(_PACKINGS)}
         if asked or getattr(client, "params", None):
             given["params"] = _join_query(path, asked)
+        _check_address(client, path, given.get("params"))
         answer = client.stream(method, path, **given)
         return _read_async(answer, reach) if hasattr(answer, "__aenter__") else _read_answer(answer, reach)
 
     return send
+
+
+def _check_address(client: Any, path: str, query: list[tuple[str, Any]] | None) -> None:
+    """Refuse what the HTTP library takes for no address, for which each of them has an error of its own."""
+    try:
+        client.build_request("GET", path, params=query)
+    except Exception as error:
+        raise _no_address(path, error) from error
 
 
 def _read_answer(answer: Any, reach: Reach) -> Any:
@@ -310,13 +319,17 @@ def _http_host(host: Host) -> Host:
     return ("http", host[1], _PORTS["http"]) if host == ("https", host[1], _PORTS["https"]) else host
 
 
+def _no_address(address: str, error: Exception) -> ContractError:
+    return ContractError(f"{address[:100]!r} is no address: {error}")
+
+
 def _origin(address: str) -> Host | None:
     """The host of an address; None for an address that is relative."""
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError as error:
-        raise ContractError(f"{address[:100]!r} is no address: {error}") from error
+        raise _no_address(address, error) from error
     if not parts.netloc:
         return None
     return parts.scheme.lower(), (parts.hostname or ""), port or _PORTS.get(parts.scheme.lower())
