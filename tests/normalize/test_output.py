@@ -86,6 +86,7 @@ CASES: list[tuple[Any, Any]] = [
     (tuple[str, Song], ("text", SONG)),
     (float, float("nan")),
     (int | str, "a"),
+    (list[decimal.Decimal], [decimal.Decimal("1.10")]),
 ]
 
 
@@ -185,6 +186,12 @@ BROKEN: list[tuple[Any, Any]] = [
     (Point, (1, 2)),
     (list[dt.date], [1]),
     (tuple[str, Song], ("text", {"title": 3})),
+    (float, decimal.Decimal(2)),
+    (list[float], [decimal.Decimal(2)]),
+    (dict[str, float], {"a": decimal.Decimal("9.99")}),
+    (dict[str, list[int | None]], {"a": [decimal.Decimal(2)]}),
+    (Song, {"title": "t", "playCount": decimal.Decimal(2)}),
+    (list[float], [fractions.Fraction(1, 2)]),
 ]
 
 

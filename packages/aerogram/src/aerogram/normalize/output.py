@@ -286,13 +286,6 @@ class Output:
         boxed = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
         return {**boxed, "$defs": self.schema["$defs"]} if "$defs" in self.schema else boxed
 
-    def holds(self, value: Any) -> bool:
-        """Whether a value that is JSON data as it stands keeps the schema; in doubt it does not."""
-        try:
-            return self._validator is None or self._validator.is_valid(value)
-        except (ValueError, TypeError, RecursionError):  # it is not JSON data after all
-            return False
-
     def breach(self, value: Any) -> str | None:
         """Where a JSON value breaks the schema, if it does and a validator is installed to say so."""
         if self._validator is None:

@@ -297,16 +297,10 @@ def _check_promise(result: Any, value: Any, promise: Output) -> Any:
         return result
     if not result.has_structured_content:
         return _breach_result("there is no structured content")
-    if not result.notices and (type(value) is promise.trusted or _holds(value, promise)):
+    if not result.notices and type(value) is promise.trusted:
         return result
     breach = promise.breach(result.data())
     return _breach_result(breach) if breach else result
-
-
-def _holds(value: Any, promise: Output) -> bool:
-    """Whether a value that is sent as it stands keeps its promise; this saves reading the result back."""
-    kind = type(value)
-    return kind in _DATA and not (kind is dict and "content" in value) and promise.holds(value)
 
 
 def _breach_result(reason: str) -> ToolResult:
