@@ -136,6 +136,37 @@ def test_copies_appear_once_and_name_each_other(index, write):
     assert narrow == {"source_file": "copy/a.md"}
 
 
+def results_of(index, query):
+    """Every result of a query, with the other documents that have the same words."""
+    reply = index.search(query, response_mode="metadata", page_size=50)
+    assert len(reply.data) == reply.page.total
+    return {row["source_file"]: row.get("also_in", []) for row in reply.data}
+
+
+def test_copies_stay_one_result_when_the_first_of_them_are_removed(index, write):
+    folder = write({f"p{n:03}.md": f"# Ferry\n\n{FERRY}\n" for n in range(100)})
+    index.ingest(folder)
+    ((shown, others),) = results_of(index, "ferry pier morning").items()
+    assert sorted([shown, *others]) == [f"p{n:03}.md" for n in range(100)]
+    for n in range(60):
+        (folder / f"p{n:03}.md").unlink()
+    index.ingest(folder)
+    ((shown, others),) = results_of(index, "ferry pier morning").items()
+    assert sorted([shown, *others]) == [f"p{n:03}.md" for n in range(60, 100)]
+
+
+def test_copies_are_one_result_among_many_that_say_nearly_the_same(index, write):
+    times = "The boat with the number {} goes at six and at nine, and whoever has a dog stays with it on deck. "
+    said = {f"n{n:02}.md": f"# Ferry\n\n{FERRY * 3}{times.format(n)}\n" for n in range(48)}
+    index.ingest(write(said | {f"z{name}": text for name, text in said.items()}))
+    assert results_of(index, "ferry pier morning") == {name: [f"z{name}"] for name in said}
+
+
+def test_what_says_its_words_more_often_is_no_copy(index, write):
+    index.ingest(write({"a.md": f"# Ferry\n\n{FERRY}\n", "b.md": f"# Ferry\n\n{FERRY * 4}\n"}))
+    assert results_of(index, "ferry pier morning") == {"a.md": [], "b.md": []}
+
+
 def test_a_copy_under_a_withheld_licence_is_not_named(index, write, where):
     secret = f"---\nlicense: Secret\n---\n# Ferry\n\n{FERRY}\n"
     index.ingest(write({"a.md": f"# Ferry\n\n{FERRY}\n", "b.md": secret}))

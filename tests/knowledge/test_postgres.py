@@ -118,6 +118,17 @@ def test_an_index_of_a_later_version_is_refused_with_instructions(postgres):
         Knowledge(url)
 
 
+def test_copies_in_an_index_that_did_not_number_words_are_known_after_its_upgrade(postgres, write):
+    url = postgres.new_database()
+    with Knowledge(url) as index:
+        index.ingest(write({"a.md": HARVEST, "b.md": HARVEST, "c.md": GUIDE}))
+    older = "DROP TABLE aerogram_wordings", "UPDATE aerogram_state SET version = 4"
+    postgres.execute(*older, database=url.rpartition("/")[2])
+    with Knowledge(url) as index:
+        found = index.search("apples harvest", response_mode="metadata").data
+        assert [(row["source_file"], row["also_in"]) for row in found] == [("a.md", ["b.md"])] * 2
+
+
 def test_the_verbs_take_an_address(database, write):
     folder = write({"a.md": GUIDE, "b.md": HARVEST})
     environment = {**os.environ, "AEROGRAM_STORE": database}

@@ -16,7 +16,7 @@ from aerogram.errors import Conflict
 from aerogram_knowledge import Knowledge
 from aerogram_knowledge.licences import LicenseBlocked
 from aerogram_knowledge.store.sqlite import VERSION
-from knowledge.documents import GERMAN, GUIDE, JAPANESE
+from knowledge.documents import GERMAN, GUIDE, HARVEST, JAPANESE
 from programs import start_program
 
 FIRST = Path(__file__).parent / "data" / "version-1.sql"
@@ -79,6 +79,16 @@ def test_what_an_older_version_has_read_is_read_again_once_and_keeps_its_ids(old
         assert (done.changed, done.added, done.removed) == (3, 0, 0)
         assert ids_of(index) == before
         assert index.ingest().unchanged == 3
+
+
+def test_copies_in_an_index_that_did_not_number_words_are_known_after_its_upgrade(write, tmp_path):
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(write({"a.md": HARVEST, "b.md": HARVEST, "c.md": GUIDE}))
+    with closing(sqlite3.connect(tmp_path / "index" / "rows.sqlite")) as rows, rows:
+        rows.executescript("DROP TABLE wordings; PRAGMA user_version = 5")
+    with Knowledge(tmp_path / "index") as index:
+        found = index.search("apples harvest", response_mode="metadata").data
+        assert [(row["source_file"], row["also_in"]) for row in found] == [("a.md", ["b.md"])] * 2
 
 
 def test_what_changes_after_an_upgrade_keeps_its_ids(older, write):

@@ -24,7 +24,7 @@ _BETWEEN_WORDS: Final = {code: " " for code in range(128) if not (chr(code).isal
 
 
 class Copies:
-    """The chunks of an index that are copies of each other, from the pairs of them in both directions."""
+    """The chunks of an index that are copies of each other, from pairs of them that connect all of a group."""
 
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         import numpy as np
@@ -32,6 +32,7 @@ class Copies:
         near: dict[int, list[int]] = {}
         for one, other in pairs:
             near.setdefault(one, []).append(other)
+            near.setdefault(other, []).append(one)
         self._groups: dict[int, list[int]] = {}
         for one in near:
             if one not in self._groups:

@@ -258,7 +258,7 @@ class Store(Protocol):
         ...
 
     def copies(self) -> Sequence[tuple[int, int]]:
-        """All pairs of chunks that have the same words, each in both directions."""
+        """Pairs of chunks that have the same words, which connect all that do."""
         ...
 
     def paths(self, filters: Filters) -> list[str]:

@@ -217,7 +217,7 @@ class EmbeddedStore:
         return self._rows.similar(ids)
 
     def copies(self) -> Sequence[tuple[int, int]]:
-        """All pairs of chunks that have the same words."""
+        """Pairs of chunks that have the same words, which connect all that do."""
         return self._rows.copies()
 
     def paths(self, filters: Filters) -> list[str]:

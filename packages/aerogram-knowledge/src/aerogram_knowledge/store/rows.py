@@ -29,7 +29,7 @@ from aerogram_knowledge.store import (
     StoredChunk,
     with_source,
 )
-from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING, compare
+from aerogram_knowledge.store.similarity import COPIES, compare
 from aerogram_knowledge.store.sqlite import Connections
 
 __all__ = ["Changes", "PutResult", "SqliteRows"]
@@ -315,14 +315,9 @@ class SqliteRows:
         return found
 
     def copies(self) -> list[tuple[int, int]]:
-        """All pairs of chunks that have the same words."""
+        """Pairs of chunks that have the same words, which connect all that do."""
         with self.connection() as connection:
-            return connection.execute(
-                "SELECT l.id, l.other FROM likenesses l JOIN chunks c ON c.id = l.id JOIN chunks o ON o.id = l.other "
-                "WHERE l.likeness >= ? AND min(c.tokens, o.tokens) >= ? * max(c.tokens, o.tokens) "
-                "AND (c.header = o.header OR min(c.tokens, o.tokens) >= ?)",
-                (SAME, AS_LONG, TELLING),
-            ).fetchall()
+            return connection.execute(COPIES.format("")).fetchall()
 
     def documents(self, filters: Filters) -> list[int]:
         """The documents that pass some filters."""
@@ -430,7 +425,7 @@ class SqliteRows:
                     "DELETE FROM likenesses WHERE id IN (SELECT other FROM likenesses WHERE id = ?1) AND other = ?1",
                     ids,
                 )
-                for table in ("chunks", "vectors", "buckets", "likenesses", "mentions"):
+                for table in ("chunks", "vectors", "buckets", "wordings", "likenesses", "mentions"):
                     connection.executemany(f"DELETE FROM {table} WHERE id = ?", ids)
                 gone += [row[0] for row in ids]
             for table in ("documents", "graph"):

@@ -2,10 +2,13 @@
 
 The likeness of two texts is the share of runs of three terms that they have in common (Jaccard). Short signatures
 of the runs put texts that are likely alike into the same bucket (MinHash with bands); only those are compared.
+
+Texts that have the same words are known by one number of all their runs, whatever else is there or has gone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import sqlite3
 import zlib
@@ -21,13 +24,11 @@ if TYPE_CHECKING:
 
     Shingles: TypeAlias = NDArray[np.uint64]
 
-__all__ = ["AS_LONG", "SAME", "TELLING", "THRESHOLD", "buckets_of", "compare", "likeness", "shingles_of"]
+__all__ = ["COPIES", "THRESHOLD", "buckets_of", "compare", "likeness", "shingles_of", "wording_of"]
 
 THRESHOLD: Final = 0.8
-SAME: Final = 0.9999
-"""From this likeness on two texts have the same words; one number that differs makes them unlike already."""
 AS_LONG: Final = 0.9
-"""And the shorter one has at least this share of the other's tokens: one may say the same again and again."""
+"""A copy has at least this share of the other's tokens: one may say the same again and again."""
 TELLING: Final = 24
 """Tokens of a text that says by itself what it is about; a shorter one is another one below another heading."""
 BANDS: Final = 8
@@ -35,6 +36,21 @@ ROWS: Final = 4
 RUN: Final = 3
 FEWEST: Final = 4
 """A text of fewer runs is too short for its likeness to mean anything but that it is the same."""
+
+COPIES: Final = f"""
+WITH same AS (
+  SELECT c.id, w.words, c.tokens, c.header FROM {{0}}wordings w JOIN {{0}}chunks c ON c.id = w.id
+  WHERE w.words IN (SELECT words FROM {{0}}wordings GROUP BY words HAVING COUNT(*) > 1)
+), beside AS (
+  SELECT id, tokens, LAG(id) OVER near AS other, LAG(tokens) OVER near AS fewer FROM same
+  WHERE tokens >= {TELLING} WINDOW near AS (PARTITION BY words ORDER BY tokens, id)
+  UNION ALL
+  SELECT id, tokens, LAG(id) OVER near, LAG(tokens) OVER near FROM same
+  WINDOW near AS (PARTITION BY words, header ORDER BY tokens, id)
+)
+SELECT id, other FROM beside WHERE fewer >= {AS_LONG} * tokens
+"""  # noqa: S608  # what is put into it are numbers, and the beginning of the names of tables
+"""Pairs of chunks that connect all copies of each other: each with the one before it in the order of their lengths."""
 
 
 def shingles_of(terms: Sequence[str]) -> Shingles:
@@ -61,6 +77,13 @@ def likeness(one: Shingles, other: Shingles) -> float:
     both = len(np.intersect1d(one, other, assume_unique=True))
     union = len(one) + len(other) - both
     return both / union if union else 0.0
+
+
+def wording_of(shingles: Shingles) -> int | None:
+    """The number of all texts that have the same words; None for one without any."""
+    if not len(shingles):
+        return None
+    return int.from_bytes(hashlib.blake2b(shingles.tobytes(), digest_size=8).digest(), "big", signed=True)
 
 
 def buckets_of(shingles: Shingles) -> list[int]:
@@ -112,6 +135,8 @@ def compare(connection: sqlite3.Connection, bodies: Mapping[int, Sequence[str]])
     placed = sorted((bucket, one) for one, shingles in new.items() for bucket in set(buckets_of(shingles)))
     near = _near(connection, placed)
     connection.executemany("INSERT INTO buckets VALUES (?, ?)", placed)
+    wordings = [(one, wording_of(shingles)) for one, shingles in new.items()]
+    connection.executemany("INSERT OR REPLACE INTO wordings VALUES (?, ?)", wordings)
     known = dict(new)
     for one, other in near:
         if other not in known:

@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 
 from aerogram.errors import Conflict, Unavailable
 from aerogram_knowledge.filters import key_of
+from aerogram_knowledge.lexicon import index_terms
+from aerogram_knowledge.store.similarity import shingles_of, wording_of
 
 __all__ = ["VERSION", "Connections", "migrate"]
 
@@ -87,7 +89,13 @@ UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'born') WHERE name 
 """
 # generations begin with the milliseconds of that moment, so that an index in the place of another is ahead of it
 
-MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS, _NOTES, _BORN)
+_WORDINGS: Final = """
+CREATE TABLE wordings (id INTEGER PRIMARY KEY, words INTEGER);
+INSERT INTO wordings SELECT c.id, words_of(c.text, d.language) FROM chunks c JOIN documents d ON d.id = c.document;
+CREATE INDEX wordings_words ON wordings (words);
+"""
+
+MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS, _NOTES, _BORN, _WORDINGS)
 VERSION: Final = len(MIGRATIONS)
 
 
@@ -107,6 +115,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             remediation="Upgrade Aerogram, or ingest into another folder with --index",
         )
     connection.create_function("key_of", 1, lambda value: None if value is None else key_of(value), deterministic=True)
+    connection.create_function("words_of", 2, _words_of, deterministic=True)
     for version in range(found, VERSION):
         connection.execute("BEGIN IMMEDIATE")
         if _version(connection) != version:
@@ -116,6 +125,10 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {version + 1}")
         connection.execute("COMMIT")
+
+
+def _words_of(text: str, language: str) -> int | None:
+    return wording_of(shingles_of(index_terms(text, language)))
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -19,7 +19,7 @@ from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity, MetaChange
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import writable
-from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of
+from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of, wording_of
 
 __all__ = ["DOCUMENT", "FILE", "change_meta", "forget", "numbers_of", "put", "reserve", "set_mentions", "touch"]
 
@@ -83,6 +83,10 @@ class _OldChunk(NamedTuple):
         return index_terms(self.text, self.language) + index_terms(self.header, self.language)
 
 
+_WORDINGS: Final = (
+    "INSERT INTO aerogram_wordings SELECT * FROM unnest($1::bigint[], $2::bigint[]) "
+    "ON CONFLICT (id) DO UPDATE SET words = excluded.words"
+)
 _UNSETTLE: Final = "DELETE FROM aerogram_meta WHERE name = $1"
 
 
@@ -181,6 +185,7 @@ async def _clear(connection: Any, files: Sequence[str]) -> list[_OldChunk]:
         files,
     )
     old = [_OldChunk(*row) for row in rows]
+    await connection.execute("DELETE FROM aerogram_wordings WHERE id = ANY($1)", [one.id for one in old])
     if old and await connection.fetchval("SELECT dimensions FROM aerogram_state"):
         await connection.execute("DELETE FROM aerogram_vectors WHERE id = ANY($1)", [one.id for one in old])
     await connection.execute(
@@ -246,13 +251,16 @@ def _document(entry: DocumentEntry, checksum: str) -> tuple[Any, ...]:
 
 
 async def _insert_chunks(connection: Any, chunks: Sequence[_NewChunk], numbers: Mapping[str, int]) -> None:
-    rows, vectors = [], []
+    rows, vectors, wordings = [], [], []
     for one in chunks:
         chunk, number = one.entry.chunks[one.place], numbers[one.entry.document.path]
         words = writable(chunk.header), writable(chunk.text), chunk.start, chunk.end, chunk.tokens
-        rows.append((one.id, number, chunk.index, *words, buckets_of(shingles_of(one.body))))
+        shingles = shingles_of(one.body)
+        rows.append((one.id, number, chunk.index, *words, buckets_of(shingles)))
+        wordings.append((one.id, wording_of(shingles)))
         vectors.append((one.id, number, numbers_of(one.entry.vectors[one.place])))
     await connection.copy_records_to_table("aerogram_chunks", records=rows, columns=_CHUNK)
+    await connection.execute(_WORDINGS, *_columns(wordings, 2))
     if vectors and vectors[0][2] != "[]":
         await connection.execute(
             "INSERT INTO aerogram_vectors SELECT id, document, vector::halfvec "

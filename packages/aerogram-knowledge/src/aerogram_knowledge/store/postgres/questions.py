@@ -16,7 +16,7 @@ from aerogram_knowledge.store import Candidates, DocumentEntry, Graph, StoredChu
 from aerogram_knowledge.store.export import entry_of
 from aerogram_knowledge.store.postgres.changes import DOCUMENT
 from aerogram_knowledge.store.postgres.postings import POSTING, WordScores, score_words
-from aerogram_knowledge.store.similarity import AS_LONG, SAME, TELLING
+from aerogram_knowledge.store.similarity import COPIES
 
 if TYPE_CHECKING:
     from aerogram_knowledge.store import Ids, Numbers
@@ -98,17 +98,8 @@ def entries(ask: Ask, files: Sequence[str], dimensions: int) -> tuple[list[Docum
 
 
 def copies(ask: Ask) -> list[tuple[int, int]]:
-    """All pairs of chunks that have the same words."""
-    rows = ask(
-        "SELECT l.id, l.other FROM aerogram_likenesses l JOIN aerogram_chunks c ON c.id = l.id "
-        "JOIN aerogram_chunks o ON o.id = l.other "
-        "WHERE l.likeness >= $1 AND LEAST(c.tokens, o.tokens) >= $2 * GREATEST(c.tokens, o.tokens)::float8 "
-        "AND (c.header = o.header OR LEAST(c.tokens, o.tokens) >= $3)",
-        SAME,
-        AS_LONG,
-        TELLING,
-    )
-    return [(row[0], row[1]) for row in rows]
+    """Pairs of chunks that have the same words, which connect all that do."""
+    return [(row[0], row[1]) for row in ask(COPIES.format("aerogram_"))]
 
 
 def paths(ask: Ask, filters: Filters) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from aerogram.errors import Conflict, Forbidden
 from aerogram_knowledge.store.postgres.pool import driver
-from aerogram_knowledge.store.postgres.upkeep import rebuild_words
+from aerogram_knowledge.store.postgres.upkeep import fill_wordings, rebuild_words
 
 __all__ = ["VERSION", "migrate"]
 
@@ -78,11 +78,18 @@ _NOTES: Final = "ALTER TABLE aerogram_files ADD COLUMN note text, ADD COLUMN rea
 
 _WORDS: Final = "UPDATE aerogram_state SET generation = generation + 1"
 
-MIGRATIONS: Final = (_NOTES, _WORDS, _WORDS)
+_WORDINGS: Final = (
+    "CREATE TABLE aerogram_wordings (id bigint PRIMARY KEY, words bigint); "
+    "CREATE INDEX aerogram_wordings_words ON aerogram_wordings (words)"
+)
+
+MIGRATIONS: Final = (_NOTES, _WORDS, _WORDS, _WORDINGS)
 """What takes a database from the first version to the next, and on."""
 VERSION: Final = 1 + len(MIGRATIONS)
 NEW_WORDS: Final = 4
 """The version whose words are others: what is English in a document of another language has the stems of English."""
+WORDINGS: Final = 5
+"""The version that knows copies by a number of their words."""
 
 
 async def migrate(connection: Any, dimensions: int) -> None:
@@ -126,6 +133,8 @@ async def _upgrade(connection: Any) -> None:
         await connection.execute(statement)
     if version < NEW_WORDS:
         await rebuild_words(connection)
+    if version < WORDINGS:
+        await fill_wordings(connection)
     await connection.execute("UPDATE aerogram_state SET version = $1 WHERE version < $1", VERSION)
 
 

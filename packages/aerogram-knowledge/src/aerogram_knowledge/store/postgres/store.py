@@ -192,7 +192,7 @@ class PostgresStore:
         return found
 
     def copies(self) -> Sequence[tuple[int, int]]:
-        """All pairs of chunks that have the same words."""
+        """Pairs of chunks that have the same words, which connect all that do."""
         return questions.copies(self._ask)
 
     def paths(self, filters: Filters) -> list[str]:

@@ -8,8 +8,9 @@ from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import StoreHealth
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import driver
+from aerogram_knowledge.store.similarity import shingles_of, wording_of
 
-__all__ = ["check", "rebuild_near", "rebuild_words", "settle"]
+__all__ = ["check", "fill_wordings", "rebuild_near", "rebuild_words", "settle"]
 
 SAMPLE: Final = 20
 PAGE: Final = 2_000
@@ -73,6 +74,15 @@ async def rebuild_words(connection: Any) -> int:
         last, chunks, terms = rows[-1][0], chunks + len(found), terms + sum(map(len, found.values()))
     await connection.execute("UPDATE aerogram_state SET chunks = $1, terms = $2", chunks, terms)
     return generation
+
+
+async def fill_wordings(connection: Any) -> None:
+    """Make the numbers by which copies are known, for the chunks that are there."""
+    last = -1
+    while rows := await connection.fetch(_WORDS, last, PAGE):
+        found = [(row[0], wording_of(shingles_of(index_terms(row[1], row[3])))) for row in rows]
+        await connection.copy_records_to_table("aerogram_wordings", records=found, columns=("id", "words"))
+        last = rows[-1][0]
 
 
 async def settle(connection: Any, more_than: int) -> None:
