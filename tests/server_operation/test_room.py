@@ -7,8 +7,10 @@ import contextlib
 import http.client
 import json
 import resource
+import select
 import socket
 import threading
+import time
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -293,6 +295,63 @@ def test_an_address_that_only_holds_connections_does_not_lock_out_the_others(roo
             assert ask(line, SEARCH).status_code == 503
         with from_address(roomy, "127.0.0.1") as line:
             assert ask(line, "/v1/health").status_code == 200
+
+
+ANSWERS = 100
+NARROW = 4_096
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory):
+    """A server of which a client has to take something every two seconds."""
+    with serving(tmp_path_factory.mktemp("impatient") / "index", "--timeout", "2") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def asking_for_much(server):
+    """A line of a client that takes little at once, and has asked for more than is kept for it by the system."""
+    place = urlsplit(server.address)
+    with socket.socket() as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW)
+        line.settimeout(30)
+        line.connect((place.hostname, place.port))
+        line.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * ANSWERS)
+        yield line
+
+
+def take_all(line, size):
+    """How much a client reads until it has so much, or there is no more."""
+    taken = 0
+    with contextlib.suppress(ConnectionResetError):
+        while taken < size and (piece := line.recv(65_536)):
+            taken += len(piece)
+    return taken
+
+
+def size_of_all(server):
+    one = tell(server, b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return len(one) * ANSWERS
+
+
+def test_a_client_that_takes_nothing_of_its_answer_loses_its_line(impatient):
+    """Otherwise what it has asked for stays in memory for as long as it likes."""
+    size = size_of_all(impatient)
+    with asking_for_much(impatient) as line:
+        ended = select.poll()
+        ended.register(line, select.POLLHUP | select.POLLERR)
+        assert ended.poll(30_000)
+        assert take_all(line, size) < size
+
+
+def test_a_client_that_reads_slowly_gets_all_of_its_answer(impatient):
+    size = size_of_all(impatient)
+    with asking_for_much(impatient) as line:
+        taken = 0
+        for _ in range(28):  # three times as long as it may take nothing
+            taken += len(line.recv(NARROW))
+            time.sleep(0.25)
+        assert taken + take_all(line, size - taken) == size
 
 
 FEW_FILES = """

@@ -4,6 +4,9 @@ Uvicorn waits for ever for the head of a request. A client that sends it byte by
 its place as long as it likes; here it gets a 408, or a closed line. Who finds no place, and who does not speak HTTP, is
 answered in shape. And answers are sent at once (TCP_NODELAY).
 
+Nor does uvicorn mind how long a client leaves an answer untaken, which stays in memory all the while: here the line is
+cut once nothing was taken for too long. However slow a client reads, as long as it does it keeps its line.
+
 A client that has said everything may close its half of the line and wait for the answer, which uvicorn takes for
 leaving. Both look alike until something is sent: so the words are with which every answer begins, and who has left
 refuses them.
@@ -22,6 +25,8 @@ import asyncio
 import ipaddress
 import re
 import socket
+import struct
+import sys
 from collections import Counter
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, NoReturn
@@ -39,6 +44,8 @@ __all__ = ["ConnectionSlots", "connection_class", "is_turned_away", "note_key", 
 
 SLOWEST_HEAD: Final = 10.0
 """Seconds in which the head of a request has to arrive."""
+LONGEST_PAUSE: Final = 30.0
+"""Seconds in which a client has to take something of its answer, where requests have any number of them."""
 LOOK_AGAIN: Final = 0.25
 """Seconds after which it is known whether a client that says no more is still there."""
 _WHOLE: Final = frozenset({h11.DONE, h11.MUST_CLOSE})
@@ -46,6 +53,8 @@ _WHOLE: Final = frozenset({h11.DONE, h11.MUST_CLOSE})
 MOST_PIECES: Final = 4_096
 _BEGINNING: Final = b"HTTP/1.1 "
 """How every answer begins."""
+_AT_ONCE: Final = struct.pack("ii", 1, 0)
+"""For SO_LINGER: what was not sent yet is thrown away."""
 _ABSOLUTE: Final = re.compile(rb"https?://([^/?]*)(/[^?]*)?(.*)", re.IGNORECASE | re.DOTALL)
 SMALL_PIECE: Final = 64
 """Bytes; a body in so many pieces has at least so many in each, or reading it takes longer than anybody may have."""
@@ -54,7 +63,7 @@ SMALL_PIECE: Final = 64
 def connection_class(timeout: float, room: ConnectionSlots) -> type[H11Protocol]:
     """Connections for a server whose requests have so many seconds, 0 for any number, and that has so much room."""
     seconds = min(timeout or SLOWEST_HEAD, SLOWEST_HEAD)
-    return type("Connection", (_Connection,), {"seconds": seconds, "room": room})
+    return type("Connection", (_Connection,), {"seconds": seconds, "pause": timeout or LONGEST_PAUSE, "room": room})
 
 
 class _Conversation(h11.Connection):
@@ -117,6 +126,7 @@ class _Connection(H11Protocol):
 
     conn: _Conversation
     seconds: ClassVar[float]
+    pause: ClassVar[float]
     room: ClassVar[ConnectionSlots]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -124,6 +134,7 @@ class _Connection(H11Protocol):
         self.conn = _Conversation(h11.SERVER)
         self.is_turned_away = False
         self._waiting: asyncio.TimerHandle | None = None
+        self._watching: asyncio.TimerHandle | None = None
         self._has_begun = False
         self._is_half_closed = False
 
@@ -134,6 +145,7 @@ class _Connection(H11Protocol):
             # asyncio does so only for sockets that were made with the protocol's number
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # or what is kept of small answers would be told to nobody
         self.app_state = {**self.app_state, CONNECTION: self}
         self.is_turned_away = not self.room.enter(self, _address_of(self.client))
         if self.is_turned_away:
@@ -177,7 +189,40 @@ class _Connection(H11Protocol):
         """Wait no longer, and make room."""
         self.room.leave(self)
         self._stop_waiting()
+        self._stop_watching()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Watch what becomes of an answer, of which a part is kept here now."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """There is nothing kept any more."""
+        self._stop_watching()
+        super().resume_writing()
+
+    def _watch(self) -> None:
+        self._watching = self.loop.call_later(self.pause, self._cut_if_untaken, self._count_untaken())
+
+    def _stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    def _count_untaken(self) -> int:
+        """Bytes of answers that have not reached the client."""
+        return self.transport.get_write_buffer_size() + _count_unacknowledged(self.transport)
+
+    def _cut_if_untaken(self, before: int) -> None:
+        """Cut the line if there is as much left as before; what the system keeps for it is let go of too."""
+        if self._count_untaken() != before:
+            self._watch()
+            return
+        line = self.transport.get_extra_info("socket")
+        if line is not None:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
 
     def close_if_silent(self) -> bool:
         """End a connection that has not asked for anything."""
@@ -301,6 +346,20 @@ class ConnectionSlots:
         self._strangers[address] -= 1
         if not self._strangers[address]:
             del self._strangers[address]
+
+
+def _count_unacknowledged(transport: asyncio.Transport) -> int:
+    """Bytes that the system keeps for a client; it takes more only once a good part of them is gone.
+
+    Linux alone says so. Elsewhere a client that reads very slowly may seem to take nothing.
+    """
+    line = transport.get_extra_info("socket")
+    if sys.platform != "linux" or line is None:
+        return 0
+    import fcntl
+    import termios
+
+    return int(struct.unpack("i", fcntl.ioctl(line.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
 
 
 def _address_of(client: tuple[str, int] | None) -> str:
