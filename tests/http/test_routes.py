@@ -1,5 +1,8 @@
 """What handlers answer: the routes of the document, other formats, and every kind of value."""
 
+from urllib.parse import urljoin
+
+import httpx
 import pytest
 from small_api import CSV, HEALTH, ROWS, SOURCE, UNWELL, fastapi_app, starlette_app
 from starlette.applications import Starlette
@@ -14,6 +17,7 @@ from aerogram import Reply, fastapi, read, starlette, validate
 from aerogram.contract import Contract
 from aerogram.errors import InvalidReply
 from aerogram.starlette import Versions, shapes
+from web_servers import running
 
 APPS = {"starlette": (starlette, starlette_app), "fastapi": (fastapi, fastapi_app)}
 
@@ -177,6 +181,21 @@ def test_a_cursor_is_good_for_its_own_caller_only(serve):
     assert client.get(path, headers={"X-Name": "ann"}).status_code == 200
     for other in ({"X-Name": "bob"}, {}):
         assert client.get(path, headers=other).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["//elsewhere.example/rows", "//", "/%2e%2e/rows", "/a/%2E/rows", "/a/..%2f..", "/.a/b.."]
+)
+def test_a_link_leads_to_the_path_that_was_asked_for(path):
+    """Two slashes are the beginning of a host in a link, and dots lead upwards in one."""
+    app = Starlette(routes=[Route("/{path:path}", lambda request: [request.url.path] * 5)])
+    starlette.install(app, versions=Versions(vendor="acme", default="v2", controls=True))
+    with running(app) as base, httpx.Client(timeout=60) as connection:
+        first = connection.get(f"{base}{path}?page_size=2")
+        address = urljoin(str(first.url), first.links["next"]["url"])
+        second = connection.get(address)
+    assert address.startswith(base + "/")
+    assert (second.status_code, second.json()["results"]) == (200, first.json()["results"])
 
 
 def test_callers_shape_replies_where_controls_are_on(serve):

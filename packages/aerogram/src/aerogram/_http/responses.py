@@ -330,7 +330,16 @@ def link_to(target: str, **changed: str | None) -> str:
     path, _, query = target.partition("?")
     kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in changed]
     kept += [(name, value) for name, value in changed.items() if value is not None]
-    return quote_path(path, "%") + ("?" + urlencode(kept) if kept else "")
+    return _keep_place(quote_path(path, "%")) + ("?" + urlencode(kept) if kept else "")
+
+
+def _keep_place(path: str) -> str:
+    """A path that is resolved to itself: two slashes would begin with a host, and dots lead upwards (RFC 3986, 4.2)."""
+    told = _DOTS.sub(lambda dots: dots[0].replace(".", "%2E"), path)
+    return "/." + told if told.startswith("//") else told
+
+
+_DOTS: Final = re.compile(r"(?<=/)\.{1,2}(?=/|$)")
 
 
 def quote_path(path: str, besides: str = "") -> str:
