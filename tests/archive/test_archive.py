@@ -363,10 +363,21 @@ async def test_a_damaged_ledger_does_not_lose_the_entries(tmp_path: Path) -> Non
     archive = Archive.at(tmp_path)
     (stored,) = await archive.put(Content.of_json(ROWS))
     (file,) = tmp_path.rglob("*_ledger.json")
-    for damaged in ("not json", '{"value": {"live": [1]}, "created_at": null}'):
+    digests = '{"value": {"live": [[5, 5, 1e18]], "gone": []}, "created_at": null, "version": 1}'
+    for damaged in ("not json", '{"value": {"live": [1]}, "created_at": null}', digests):
         file.write_text(damaged)
         assert (await archive.get(stored.hash)).value() == ROWS
+        with pytest.raises(NotFound):  # which of them begin so is known again with the next one that is put
+            await archive.get(stored.hash[:19])
         await archive.put(Content.of_text("still works"))
+
+
+@pytest.mark.parametrize("damaged", ["", "[", "{}"])
+async def test_what_the_store_notes_of_a_folder_is_not_needed(tmp_path: Path, damaged: str) -> None:
+    (stored,) = await Archive.at(tmp_path).put(Content.of_json(ROWS))
+    for file in tmp_path.rglob("*-info.json"):
+        file.write_text(damaged)
+    assert (await Archive.at(tmp_path).get(stored.hash)).value() == ROWS
 
 
 async def test_files_are_private(tmp_path: Path) -> None:
@@ -502,9 +513,9 @@ async def test_data_and_a_text_that_spells_it_are_both_given_back(tmp_path, is_t
 
 async def test_a_text_that_spells_data_is_asked_back_as_a_text():
     text = dumps([{"id": number, "text": "word " * 20} for number in range(60)]).decode()
-    for said, call in ((text, r"offset=\d+, as_text=True\)"), (text.replace(",", ", "), r"offset=\d+\)")):
+    for said in (text, text.replace(",", ", ")):
         fitted = fit(Reply.ok(said), 400, measure=Sizer(), retrieve="retrieve")
-        assert re.search(call, fitted.reply.notices[-1].message)
+        assert re.search(r"offset=\d+, as_text=True\)", fitted.reply.notices[-1].message)
 
 
 async def test_files_that_are_put_together_are_flushed_side_by_side(tmp_path, monkeypatch):

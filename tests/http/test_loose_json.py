@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 import zlib
 
 import pytest
@@ -89,6 +90,19 @@ PACKED = {
 def test_json_is_read_however_it_was_compressed(encoding):
     answer = client_of(PACKED[encoding], headers={"Content-Encoding": encoding}).get("/left")
     assert answer.status_code == 200 and "[redacted:" in answer.text and is_clean(answer)
+
+
+def test_what_was_packed_in_very_many_pieces_is_read_once():
+    """The work grows with their number and no faster."""
+
+    def work(count):
+        content = gzip.compress(PLAIN[:10]) + gzip.compress(b"") * count + gzip.compress(PLAIN[10:])
+        client, begun = client_of(content, headers={"Content-Encoding": "gzip"}), time.process_time()
+        answer = client.get("/left")
+        assert answer.status_code == 200 and is_clean(answer)
+        return time.process_time() - begun
+
+    assert work(80_000) < 8 * work(20_000)
 
 
 @pytest.mark.parametrize(

@@ -149,17 +149,25 @@ def unpack(content: bytes, encodings: bytes, longest: int) -> bytes | None:
     return content
 
 
+_STEP: Final = 4_096
+"""Bytes that are unpacked at once: what is left of them after each piece is copied."""
+
+
 def _inflate(content: bytes, bits: int, longest: int) -> bytes:
-    """What was packed, in one piece or in several that follow each other."""
-    whole = bytearray()
-    while content:
-        packed = zlib.decompressobj(bits)
-        whole += packed.decompress(content, longest + 1 - len(whole))
-        if len(whole) > longest:
-            raise ContractError(f"unpacked it has more than {longest:,} bytes")
-        if not packed.eof:
-            raise ContractError("it is packed, and its end is missing")
-        content = packed.unused_data
+    """What was packed, in one piece or in several that follow each other, each of which is read once."""
+    whole, packed = bytearray(), None
+    view = memoryview(content)
+    for start in range(0, len(view), _STEP):
+        left: bytes | memoryview = view[start : start + _STEP]
+        while left:
+            if packed is None or packed.eof:
+                packed = zlib.decompressobj(bits)
+            whole += packed.decompress(left, longest + 1 - len(whole))
+            if len(whole) > longest:
+                raise ContractError(f"unpacked it has more than {longest:,} bytes")
+            left = packed.unused_data
+    if packed is not None and not packed.eof:
+        raise ContractError("it is packed, and its end is missing")
     return bytes(whole)
 
 

@@ -628,8 +628,8 @@ class Inventory:
         if record is None:
             return cls()
         try:
-            live = {digest: (int(size), float(end)) for digest, size, end in record["live"]}
-            return cls(live, dict(record["gone"]))
+            live = {digest.lower(): (int(size), float(end)) for digest, size, end in record["live"]}
+            return cls(live, {digest.lower(): reason for digest, reason in record["gone"]})
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise IntegrityError("The inventory of an archive is damaged") from error
 

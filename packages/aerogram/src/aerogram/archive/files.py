@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 
 import orjson
 from key_value.aio._utils.managed_entry import ManagedEntry
-from key_value.aio.errors import PathSecurityError
+from key_value.aio.errors import BaseKeyValueError, PathSecurityError
 from key_value.aio.stores.filetree import FileTreeStore
 
 __all__ = ["FileStore"]
@@ -77,8 +77,18 @@ class FileStore(FileTreeStore):
     async def _setup_collection(self, *, collection: str) -> None:
         if not await self._data_directory.is_dir():  # it was moved away, and must not be made again by half
             raise FileNotFoundError(f"there is no {self._data_directory} any more")
-        await super()._setup_collection(collection=collection)
-        here = self._data_directory / self._sanitize_collection(collection=collection)
+        name = self._sanitize_collection(collection=collection)
+        try:
+            await super()._setup_collection(collection=collection)
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            BaseKeyValueError,
+        ):  # what it notes of a collection is broken, and unused
+            await (self._metadata_directory / f"{name}-info.json").unlink(missing_ok=True)
+            await super()._setup_collection(collection=collection)
+        here = self._data_directory / name
         self._collection_infos[collection].directory = here
 
     async def _get_managed_entry(self, *, key: str, collection: str) -> ManagedEntry | None:
