@@ -220,6 +220,55 @@ def test_a_bad_setting_is_one_line(aerogram):
     assert json.loads(as_json.stdout)["code"] == "VALIDATION_ERROR"
 
 
+UNUSABLE = (
+    "redis://:secretpw@h:99999/0",
+    "redis://:secretpw@h:port/0",
+    "redis://:secretpw@h:0/0",
+    "redis://:secretpw@h/x",
+    "redis://:secretpw@h/1/2",
+    "redis://:secretpw@h/-1",
+    "redis://:secretpw@h/0#1",
+    "redis://:secretpw@h/0?foo=bar",
+    "redis://:secretpw@h/?db=x",
+    "redis://:secretpw@h/?db=-1",
+    "rediss://:secretpw@h/0?socket_timeout=soon",
+)
+
+
+@pytest.mark.parametrize("address", UNUSABLE)
+@pytest.mark.parametrize("name", ["redis", "archive"])
+def test_an_address_of_redis_that_cannot_be_used_as_it_is_written_is_refused(name, address):
+    """Redis's client passes over what it does not know, and would take database 0 for another."""
+    with pytest.raises(BadSetting) as refused:
+        Settings.load({name: address}, environ={})
+    assert "is not allowed; allowed: " in str(refused.value)
+    assert "secretpw" not in str(refused.value)
+
+
+@pytest.mark.parametrize("command", ["config", "serve"])
+def test_a_port_that_no_redis_can_have_is_refused_in_one_line(command, aerogram):
+    done = aerogram(command, AEROGRAM_REDIS=UNUSABLE[0])
+    assert (done.returncode, done.stdout) == (1, "")
+    told = "aerogram: redis (environment AEROGRAM_REDIS): 'redis://***' is not allowed; allowed: "
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "redis://h",
+        "redis://h/",
+        "redis://:pw@h:6379/15",
+        "redis://ada:p%40w@[::1]:6379/0?db=3&socket_timeout=1.5",
+        "rediss://:pw@h/0?ssl_ca_certs=ca.pem&ssl_cert_reqs=required",
+    ],
+)
+@pytest.mark.parametrize("name", ["redis", "archive"])
+def test_an_address_of_redis_may_say_what_its_client_knows(name, address):
+    assert getattr(Settings.load({name: address}, environ={}), name) == address
+
+
 @pytest.mark.parametrize(
     "endpoint", ["http://key:secretpw@storage.example", "http%3A%2F%2Fkey%3Asecretpw%40storage.example"]
 )

@@ -22,6 +22,9 @@ HIDDEN: Final = "***"
 _MARK: Final = "://"
 _ASSIGNED: Final = re.compile(r"(\w+)\s*=")
 """What has a value in words such as `host=h password=…`, as some drivers take them."""
+_REDIS: Final = frozenset({"redis", "rediss"})
+_DATABASE: Final = re.compile(r"(/[0-9]{0,9})?")
+"""The path in an address of Redis: the number of a database, or nothing."""
 _HIGHEST_PORT: Final = 65_535
 
 
@@ -70,9 +73,29 @@ def place(*schemes: str, folder: bool = True) -> Callable[[Any], Path | str]:
             return expand_home(text)
         if scheme_of(text) not in schemes or not text.partition(_MARK)[2]:
             raise ValueError("no such address")
+        if scheme_of(text) in _REDIS:
+            _check_redis(text)
         return text
 
     return read
+
+
+def _check_redis(address: str) -> None:
+    """Refuse an address that its client cannot use, or of which it would pass over a part."""
+    parts = urlsplit(address)
+    if parts.port == 0 or parts.fragment or not _DATABASE.fullmatch(parts.path):
+        raise ValueError("no address of a database")
+    try:
+        from redis import ConnectionPool
+    except ImportError:  # whoever connects says what is missing
+        return
+    try:
+        pool = ConnectionPool.from_url(address)
+        pool.make_connection()  # which connects to nothing yet
+    except Exception as error:
+        raise ValueError("the client cannot use it") from error
+    if pool.connection_kwargs.get("db", 0) < 0:
+        raise ValueError("no number of a database")
 
 
 def listener(value: Any) -> str:
