@@ -34,6 +34,8 @@ OPEN_AT_ONCE: Final = 64
 """So many files are written before the first of them is flushed; a process may not have many more of them open."""
 FLUSHED_AT_ONCE: Final = 16
 T = TypeVar("T")
+_BROKEN_NOTES: Final = (FileNotFoundError, ValueError, KeyError, TypeError, BaseKeyValueError)
+"""What comes of notes about a collection that are broken or empty; nothing of them is used, so they are made again."""
 _HERE: Final = ContextVar("aerogram_files_here", default=False)
 """Whether files are read and written in the thread that asks for it."""
 
@@ -80,12 +82,7 @@ class FileStore(FileTreeStore):
         name = self._sanitize_collection(collection=collection)
         try:
             await super()._setup_collection(collection=collection)
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            BaseKeyValueError,
-        ):  # what it notes of a collection is broken, and unused
+        except _BROKEN_NOTES:
             await (self._metadata_directory / f"{name}-info.json").unlink(missing_ok=True)
             await super()._setup_collection(collection=collection)
         here = self._data_directory / name
