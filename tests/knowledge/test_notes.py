@@ -110,6 +110,7 @@ def first_version(write, postgres):
     with Knowledge(url) as index:
         index.ingest(write({"bad.md": BROKEN, "free.md": FREE}))
     postgres.execute("ALTER TABLE aerogram_files DROP COLUMN note, DROP COLUMN reader", database=name)
+    postgres.execute("DROP TABLE aerogram_wordings", database=name)
     postgres.execute("UPDATE aerogram_state SET version = 1", database=name)
     return url
 
