@@ -376,6 +376,25 @@ def test_no_more_connections_have_a_place_than_there_may_be_files(tmp_path):
         assert resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE) == (700, 700)
 
 
+def test_connections_that_come_all_at_once_take_no_more_files_than_there_are(tmp_path):
+    """Each that the system had to refuse would be a trace in the log, and a thousand of them come in a second."""
+    with (
+        (tmp_path / "log").open("w+") as log,
+        serving(tmp_path / "index", program=("-c", FEW_FILES), stderr=log.fileno()) as server,
+        contextlib.ExitStack() as opened,
+    ):
+        place = urlsplit(server.address)
+        for number in range(900):
+            line = opened.enter_context(socket.socket())
+            line.setblocking(False)
+            line.bind((f"127.0.1.{number // 25 + 1}", 0))
+            line.connect_ex((place.hostname, place.port))
+        with from_address(server, "127.0.0.1") as line:
+            assert ask(line, "/v1/health").status_code == 200
+        log.seek(0)
+        assert "Traceback" not in log.read()
+
+
 def test_connections_that_have_shown_a_key_are_not_counted_among_strangers():
     room = ConnectionSlots(MANY)
     lines = [object() for _ in range(MANY)]

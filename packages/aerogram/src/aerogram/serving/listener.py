@@ -26,6 +26,9 @@ LAST: Final = 3.0
 SHORTEST: Final = 0.001
 """Seconds in which is seen that nothing is running; with none at all, that would be told as work broken off."""
 _WAITING: Final = 2048
+"""Connections that the system keeps until they are taken."""
+_AT_ONCE: Final = 64
+"""Connections that are taken before those that were taken are looked at: a place, or none and closed again."""
 FILES: Final = 512
 """Open files that a server needs besides its connections: its index and stores, and those who wait for a place."""
 
@@ -79,7 +82,15 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
 
     from aerogram.serving.connection import ConnectionSlots, connection_class
 
-    return uvicorn.Server(
+    class Server(uvicorn.Server):
+        """One that takes a few connections at a time, and leaves the others where they wait."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            for one in sockets or ():
+                one.listen(_WAITING)  # uvicorn has one number for both
+
+    return Server(
         uvicorn.Config(
             app,
             http=connection_class(settings.timeout, ConnectionSlots(find_room(settings.max_connections))),
@@ -89,6 +100,7 @@ def make_server(app: Any, settings: Bounds) -> uvicorn.Server:
             access_log=False,
             server_header=False,
             lifespan="on",
+            backlog=_AT_ONCE,
             timeout_keep_alive=KEPT_OPEN,
             timeout_graceful_shutdown=max(settings.grace, SHORTEST),  # type: ignore[arg-type]  # any number will do
         )
