@@ -302,6 +302,16 @@ def test_what_is_no_request_is_refused_with_its_id(strict, line, number):
     assert answer["id"] == number and answer["error"]["code"] in (-32700, -32600, -32602)
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+@pytest.mark.parametrize("method", ["tools/call", "com.example/unknown"])
+def test_a_number_that_would_be_lost_on_the_way_is_refused(strict, number, method):
+    """The server would be told of nothing in its place, and carry that out."""
+    params = f'{{"name":"echo","arguments":{{"a":[0.5,{{"b":{number}}}]}}}}'
+    write(strict, f'{{"jsonrpc":"2.0","id":5,"method":"{method}","params":{params}}}')
+    answer = strict.read()
+    assert answer["id"] == 5 and answer["error"]["code"] == -32602
+
+
 def test_a_modern_server_that_asks_in_the_old_way_is_refused_at_once():
     """A modern client could not be asked before the end of the call, which would wait for the answer."""
     wire = Wire("", server=[sys.executable, str(Path(__file__).with_name("asking.py")), "modern"])

@@ -16,8 +16,11 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
+from aerogram.normalize.plain import has_non_finite
+
 __all__ = [
     "add_envelope",
+    "check_params",
     "is_answer",
     "is_complete",
     "is_modern",
@@ -100,6 +103,14 @@ def read_object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise MCPError(mcp_types.INVALID_PARAMS, f"{name} is an object")
     return found
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Refuse what would be lost on the way: members that are no objects, and numbers that JSON has not."""
+    for name in ("_meta", "arguments"):
+        read_object(params, name)
+    if has_non_finite(params, lambda _: ()):
+        raise MCPError(mcp_types.INVALID_PARAMS, "A number is beyond those that can be passed on")
 
 
 def list_tools(result: Mapping[str, Any]) -> list[Message]:

@@ -38,6 +38,7 @@ from aerogram.errors import ReplyError, Unavailable
 from aerogram.gateway.address import CALLS, STREAM, refusal_of
 from aerogram.gateway.eras import (
     add_envelope,
+    check_params,
     is_answer,
     is_modern,
     list_tools,
@@ -346,8 +347,7 @@ class Relay:
         has_end = ctx.method != "subscriptions/listen"
         self._unanswered += has_end
         try:
-            for name in ("_meta", "arguments"):  # which would be lost on the way
-                read_object(ctx.params or {}, name)
+            check_params(ctx.params or {})
             if ctx.method == "initialize":
                 return await self._initialize(front)
             return await self._answer(front, ctx.method, dict(ctx.params or {}))
