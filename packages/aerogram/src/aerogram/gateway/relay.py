@@ -127,6 +127,8 @@ class Front:
     """What it goes on with, if it brings answers to an unfinished result."""
     line: Line | None = None
     """The link that it takes, once that is known."""
+    failure: ReplyError | None = None
+    """Why it has no link; it is not tried again for the same request."""
     holds: bool = False
     """Whether it has that link for itself."""
     has_answered: bool = False
@@ -551,6 +553,16 @@ class Relay:
         return self._lines.setdefault(key, Line(key))
 
     async def _open(self, front: Front) -> tuple[Line, Link]:
+        """The link to the server for a request; where there is none, it waits for that once."""
+        if front.failure is not None:
+            raise front.failure
+        try:
+            return await self._find_link(front)
+        except ReplyError as error:
+            front.failure = error
+            raise
+
+    async def _find_link(self, front: Front) -> tuple[Line, Link]:
         """The link to the server, which is started if it is not there."""
         if front.line is None:
             front.line = await self._choose_line(front)
