@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 
 import anyio
 import psutil
@@ -99,6 +100,26 @@ def test_a_server_that_is_killed_fifty_times_is_there_after_each(tmp_path):
     assert wire.end() == 0
     assert len(set(called.read_text().split())) == 50
     assert "aerogram: 50 calls, 50 failed" in wire.errors
+
+
+SHORT_LIVED = SMALL.replace("OTHERWISE", "sys.exit()").replace(
+    "\nfor", "\nimport time\nprint(time.time(), file=open(sys.argv[1], 'a'), flush=True)\nfor", 1
+)
+
+
+def test_the_pauses_before_a_server_that_does_not_stay_up_are_those_of_its_setting(tmp_path):
+    """It is started again after so many seconds, and twice as many each time."""
+    settings, started = tmp_path / "servers.toml", tmp_path / "started"
+    program = [sys.executable, "-S", "-c", SHORT_LIVED, str(started)]
+    settings.write_text(f"[servers.short]\ncommand = {json.dumps(program)}\npause = 0.4\n")
+    wire = Wire("", "--settings", str(settings), server=[])
+    wire.greet()
+    for number in range(4):
+        assert wire.ask(number, "tools/call", name="one")["result"]["isError"]
+    assert wire.end() == 0
+    times = [float(one) for one in started.read_text().split()]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert all(gap >= least for gap, least in zip(gaps, (0.4, 0.8, 1.6), strict=True))
 
 
 async def test_a_message_of_a_hundred_megabytes_fails_its_call_alone():

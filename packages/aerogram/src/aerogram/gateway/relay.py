@@ -192,7 +192,8 @@ class Line:
     questions: Questions = field(default_factory=Questions)
     is_initialized: bool = False
     level: str | None = None
-    starts: int = 0
+    pause: float = 0.0
+    """Seconds before it is started again, if it does not stay up."""
     started: float = 0.0
     failed: Link | None = None
     """The last one that could not be begun."""
@@ -589,10 +590,9 @@ class Relay:
         self._make_room()
         is_restart = line.link is not None
         if time.monotonic() - line.started > SETTLED:
-            line.starts = 0
-        if line.starts > 1:
-            await anyio.sleep(min(self._pause * 2**line.starts, LONGEST_PAUSE))
-        line.starts, line.started = line.starts + 1, time.monotonic()
+            line.pause = 0.0
+        await anyio.sleep(line.pause)
+        line.pause, line.started = min(line.pause * 2 or self._pause, LONGEST_PAUSE), time.monotonic()
         link = await self._connect(line, front, is_modern_first=front.is_modern)
         if link.failure is not None and front.is_modern and not isinstance(link.failure, ReplyError):
             link = await self._connect(line, front, is_modern_first=False)
