@@ -350,6 +350,20 @@ def test_questions_that_cannot_be_read_are_the_fault_of_their_server():
     assert "Traceback" not in wire.errors
 
 
+def test_a_server_that_asks_without_end_is_given_up_and_not_to_be_called_again():
+    """It would ask as often the next time."""
+    wire = Wire("", server=[sys.executable, "-S", "-c", ASKS_ODDLY])
+    wire.greet()
+    asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
+    found = call(wire, "one", asked=asked)
+    while "method" in found:
+        wire.send(id=found["id"], result={"action": "accept", "content": {}})
+        found = wire.read()
+    problem = found["result"]["_meta"]["dev.aerogram/problem"]
+    assert "asks without end" in problem["message"] and not problem["retryable"]
+    assert wire.end() == 0
+
+
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 

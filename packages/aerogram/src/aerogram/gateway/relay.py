@@ -50,7 +50,7 @@ from aerogram.gateway.eras import (
     with_meta,
 )
 from aerogram.gateway.link import Client, Link, Source
-from aerogram.gateway.process import UNREAD, Exited
+from aerogram.gateway.process import UNREAD, Exited, Loss
 from aerogram.gateway.questions import INTERACTIVE, Calls, Questions
 from aerogram.gateway.report import Report
 from aerogram.gateway.tools import Invoke, Tools
@@ -705,7 +705,7 @@ class Relay:
             params.pop("requestState", None)
             if "requestState" in result:
                 params["requestState"] = result["requestState"]
-        raise Unavailable("The server asks without end", remediation="Call again with more complete arguments")
+        raise Loss("The server asks without end", "Call again with more complete arguments", retry="no").error()
 
     # Tools and resources
 
