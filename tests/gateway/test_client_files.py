@@ -113,6 +113,14 @@ def test_what_others_have_put_into_a_wrapped_entry_is_carried_over(aerogram, fil
     assert far == {**original["far"], "timeout": 30}
 
 
+def test_the_original_of_a_file_is_found_whatever_the_file_is_called(aerogram, file):  # noqa: F811
+    file = file.rename(file.with_name("servers[1]*.json"))
+    aerogram("wrap", "--config", str(file), "--yes")
+    file.write_text(file.read_text().replace("mcp-server-git", "mcp-server-time"))
+    done = aerogram("unwrap", str(file), "--yes")
+    assert b"what was changed since is kept: git.args" in done.stderr
+
+
 COMMENTED = """{
   // who may look at the code
   "servers": {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import glob
 import hashlib
 import os
 import re
@@ -269,7 +270,7 @@ def _backup(path: Path, written: bytes) -> Path:
 
 
 def _newest_backup(path: Path) -> Path | None:
-    found = path.parent.glob(f"{path.name}.aerogram-{'?' * _DIGITS}")
+    found = path.parent.glob(f"{glob.escape(path.name)}.aerogram-{'?' * _DIGITS}")
     return max(found, key=lambda one: one.stat().st_mtime, default=None)
 
 
