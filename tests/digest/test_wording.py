@@ -8,6 +8,7 @@ import pytest
 
 from aerogram.dialects import dialect
 from aerogram.digest import Digester, DigestPayload, DigestPolicy, digest_many, digest_text, read, reply_of, verify
+from aerogram.digest.sentences import split
 from aerogram.shape.facts import count_digest
 from programs import run_program
 
@@ -120,8 +121,11 @@ def test_a_sentence_of_many_clauses_is_looked_for_in_few_steps():
     for count in (60, 250):
         found = verify(digest.model_copy(update={"summary": "a, " * count + "zzz"}), text)
         assert [one.field for one in found.unfound] == ["summary"]
-    run_on = digest.model_copy(update={"summary": "a, " * 40 + "The ferry costs four crowns."})
+    first = next(one for one in split(text.text, 500) if one.kind == "prose")
+    run_on = digest.model_copy(update={"summary": f"{text.text[first.start : first.end]} The ferry costs four crowns."})
     assert verify(run_on, text).unfound == ()
+    part = digest.model_copy(update={"summary": "a, " * 40 + "The ferry costs four crowns."})
+    assert [one.field for one in verify(part, text).unfound] == ["summary"]
 
 
 def test_what_runs_on_is_looked_for_in_a_long_text_only_so_often():
@@ -183,12 +187,19 @@ def test_a_part_of_a_sentence_is_not_what_the_text_says(part):
 SIGNS = (
     "It is wrong to say that approx. nine in ten patients were healed.\n\n"
     "Nobody has said, as was claimed by Acme Inc. the money was stolen.\n\n"
-    "Tickets cost four crowns etc. only on days without rain.\n\nYes. The ferry runs.\n"
+    "Tickets cost four crowns etc. only on days without rain.\n\nYes. The ferry runs.\n\n"
+    "Nobody heard him cry “Stop!” the ferry was on time.\n"
 )
 
 
 @pytest.mark.parametrize(
-    "part", ["nine in ten patients were healed.", "the money was stolen.", "Tickets cost four crowns etc."]
+    "part",
+    [
+        "nine in ten patients were healed.",
+        "the money was stolen.",
+        "Tickets cost four crowns etc.",
+        "the ferry was on time.",
+    ],
 )
 def test_a_sign_that_ends_no_sentence_leaves_no_part_of_one_to_be_said(part):
     text = read(SIGNS)
@@ -202,6 +213,16 @@ def test_a_word_that_is_too_long_for_a_digest_is_found_in_the_text_that_it_was_c
     text = read("ticket https://example.com/" + "ticket-" * 90 + "\n")
     payload = digest_text(text, "ticket")
     assert len(payload.summary) == 500
+    assert verify(payload, text).unfound == ()
+
+
+@pytest.mark.parametrize("chars", [60, 120, 300, 500])
+def test_a_digest_whose_quotations_are_short_says_sentences_as_any_other_does(chars):
+    """The summary and the key points have sentences that are longer than its quotations may be."""
+    tide = " ".join(f"in tide {number} of the year, and" for number in range(14))
+    text = read(f"The board met in May. The ferry runs {tide} costs four crowns.\n\nThe ferry {tide * 2} is free.\n")
+    payload = digest_text(text, "What does the ferry cost?", DigestPolicy(snippet_chars=chars))
+    assert "costs four crowns." in payload.summary
     assert verify(payload, text).unfound == ()
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 
 from aerogram.digest.evidence import Passage, Ranking
-from aerogram.digest.payload import MAX_POINT, MAX_POINTS, MAX_SUMMARY
+from aerogram.digest.payload import MAX_POINT, MAX_POINTS, MAX_SNIPPET, MAX_SUMMARY
 from aerogram.digest.terms import content_words, fold
 from aerogram.digest.text import UNSPACED
 from aerogram.errors import ValidationFailed
@@ -109,7 +109,7 @@ class _Extraction:
     """One pass over the sentences that could speak for the text."""
 
     def __init__(self, ranking: Ranking, passages: Sequence[Passage]) -> None:
-        self.ranking = ranking
+        self.ranking = ranking if ranking.limit == MAX_SNIPPET else Ranking(ranking.source, ranking.query, MAX_SNIPPET)
         self.places = self._candidates()
         self.words = {place: frozenset(content_words(fold(ranking.quote(place)))) for place in self.places}
         self.scores = self._relevance(passages)

@@ -16,7 +16,7 @@ Mode = Literal["off", "auto", "always"]
 SkipReason = Literal["off", "already_digest", "empty", "too_small", "not_relevant"]
 
 # raise it whenever the same text and question would give another digest, so that no cache answers for the old way
-METHOD = "windows/3"
+METHOD = "windows/4"
 _SHORTEST_SNIPPET = 40
 
 

@@ -82,7 +82,9 @@ class Sentence(NamedTuple):
 
 # an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not;
 # possessive and never begun inside a run of marks, so that a line of dots is read once; Khmer's "and so on" has two
-_END = re.compile(r"(?<![.!?…।॥؟۔])[.!?…।॥؟۔]++[\"'”’»)\]]*+(?=\s)|(?:[。！？｡៕။]|។(?!ល។))++[」』）】”»\"]*+")
+_END = re.compile(
+    r"(?<![.!?…।॥؟۔])([.!?…।॥؟۔])[.!?…।॥؟۔]*+[\"'”’»)\]]*+(?=\s)|(?:[。！？｡៕။]|។(?!ល។))++[」』）】”»\"]*+"
+)
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
 _TERMINATED = re.compile(r"[.!?…।॥؟۔。！？｡។៕៖။:：;；][\"'”’»)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
@@ -108,7 +110,7 @@ def split(text: str, limit: int) -> list[Sentence]:
             heads = kind == "heading" or (kind == "row" and previous != "row")
             if previous == "row" and kind not in ("row", "heading"):
                 head = _heading_before(found)
-            for a, b in _pieces(text, first, last, limit):
+            for a, b in pieces(text, first, last, limit):
                 _append(text, found, Sentence(a, b, kind, page, -1 if heads else head), limit)
             if heads:
                 head = len(found) - 1
@@ -224,22 +226,25 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, Sent
 def find_ends(text: str, start: int, end: int) -> Iterator[int]:
     """Where sentences end inside of a span, also those of a word or two."""
     for mark in _END.finditer(text, start, end):
-        if mark[0][0] != "." or _ends_sentence(text, start, mark.end(), end):
+        if mark[1] is None or _ends_sentence(text, mark, start, end):
             yield mark.end()
 
 
-def _ends_sentence(text: str, first: int, mark_end: int, end: int) -> bool:
-    """Whether a full stop ends its sentence, and not an abbreviation, an initial or an ordinal."""
-    following = text[mark_end : min(end, mark_end + 8)].lstrip("\"'“„«([ \n\t")
-    if following[:1].islower():
-        return False
+def _ends_sentence(text: str, mark: re.Match[str], first: int, end: int) -> bool:
+    """Whether a sentence ends with a mark: no small letter follows, and a full stop is not that of a short form."""
+    following = text[mark.end() : min(end, mark.end() + 8)].lstrip("\"'“„«([ \n\t")
+    return not following[:1].islower() and (mark[1] != "." or not _is_short_form(text, first, mark.end()))
+
+
+def _is_short_form(text: str, first: int, mark_end: int) -> bool:
+    """Whether a full stop is that of an abbreviation, an initial or an ordinal."""
     word = _LAST_WORD.search(text, max(first, mark_end - 24), mark_end)
     if word is None:
-        return True
+        return False
     letters = word[1].lower()
     if letters.isdigit():
-        return len(letters) > _ORDINAL_DIGITS
-    return len(letters) > 1 and letters not in _abbreviations()
+        return len(letters) <= _ORDINAL_DIGITS
+    return len(letters) == 1 or letters in _abbreviations()
 
 
 @cache
@@ -247,7 +252,7 @@ def _abbreviations() -> frozenset[str]:
     return frozenset(word_list("abbreviations"))
 
 
-def _pieces(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
+def pieces(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
     """The span without blanks at its ends, in pieces that keep the limit."""
     start, end = _trim(text, start, end)
     while end - start > limit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_right
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,26 +13,16 @@ from typing import Any, Protocol, overload
 
 from aerogram.content import Content
 from aerogram.digest.payload import MAX_SNIPPET, DigestPayload
-from aerogram.digest.sentences import find_ends, split
+from aerogram.digest.sentences import find_ends, pieces, split
 from aerogram.digest.text import UNSPACED, CanonicalText, InvalidLocator, Locator, text_hash
 from aerogram.errors import IntegrityError, NotFound
 from aerogram.shape.facts import count_digest
 
-_IN_RUN = re.compile(f"[{UNSPACED}]")
 _BLANK_IN_RUN = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
+_BORDER = re.compile(f" |(?<=[{UNSPACED}])|(?=[{UNSPACED}])|\\Z")
 _BULLET = re.compile(r"\A[-*+•・]\s+")
-_CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’»)\]]+""")
-_LONG = 60
-"""What was cut out of a sentence that is too long for a digest has mostly so many characters at least."""
-_MOST_STARTS = 100
-"""Where another sentence is tried to begin in one that runs on; one that was made up could have any number."""
+_CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’»)\]]{1,5}\Z""")
 _COUNTS = ("original_chars", "digest_chars", "compression_ratio")
-_MOST_SIGNS = 5
-"""So many signs that end sentences elsewhere, as behind an abbreviation, may stand inside of one that is looked for."""
-_MOST_READ = 4_000_000_000
-"""Characters that are read to find what runs on: a text is read again for each place where that may begin or end."""
-_MOST_PLACES = 50
-"""So many places of the text that have some words are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,96 +42,55 @@ def find_unfound(payload: DigestPayload, text: str) -> tuple[UnfoundSentence, ..
 
 
 class _TextMatcher:
-    """The sentences of a text without regard to its blanks; those longer than `limit` may have been cut anywhere."""
+    """The sentences of a text without regard to its blanks, and the pieces that one longer than `limit` is cut into."""
 
     def __init__(self, text: str, limit: int) -> None:
-        self._starts: set[int] = set()
-        self._ends: set[int] = set()
-        self._long: list[tuple[int, int]] = []
-        self._least = min(limit // 3, _LONG)
-        self._line = self._join(text, limit)
-        self._left = _MOST_READ
-
-    def _join(self, text: str, limit: int) -> str:
-        """All sentences in one line, while it is noted where each begins and ends in it."""
-        pieces: list[str] = []
-        length = 0
+        self._sentences: set[str] = set()
         for sentence in split(text, len(text) + 1):
-            begun = length
-            whole = _BULLET.sub("", text[sentence.start : sentence.end])
-            for said in filter(None, map(_in_one_line, _parts(whole))):
-                gap = " " if pieces and not (_IN_RUN.match(said) or _IN_RUN.match(pieces[-1][-1])) else ""
-                pieces += [gap, said] if gap else [said]
-                self._starts.add(length + len(gap))
-                length += len(gap) + len(said)
-                self._ends.add(length)
+            self._add(text[sentence.start : sentence.end])
             if sentence.end - sentence.start > limit:
-                self._long.append((begun, length))
-        return "".join(pieces)
+                for piece in pieces(text, sentence.start, sentence.end, limit):
+                    self._add(text[slice(*piece)])
+
+    def _add(self, sentence: str) -> None:
+        """Take in what ends where sentences do, with and without the signs that close it."""
+        for said in filter(None, map(_in_one_line, _parts(_BULLET.sub("", sentence)))):
+            closing = _CLOSING.search(said)
+            bare = max(1, closing.start()) if closing else len(said)
+            self._sentences.update(said[:end] for end in range(bare, len(said) + 1))
 
     def find_unfound(self, said: str) -> Iterator[str]:
         """The sentences of what is said that do not stand in the text."""
         parts = [one.strip() for line in said.splitlines() for one in _parts(line) if one.strip()]
-        at = 0
-        while at < len(parts):
-            ends = range(at + 1, min(at + 1 + _MOST_SIGNS, len(parts)) + 1)
-            end = next((end for end in ends if self.contains(" ".join(parts[at:end]))), None)
-            if end is None:
-                yield parts[at]
-            at = end or at + 1
+        line = _in_one_line(" ".join(parts))
+        starts, ends = [0], list[int]()
+        for part in parts:
+            ends.append(starts[-1] + len(_in_one_line(part)))
+            starts.append(ends[-1] + line.startswith(" ", ends[-1]))
+        found, seen = 0, set[int]()
+        for part, start in zip(parts, starts, strict=False):
+            reached = self._reach(line, start, seen).intersection(ends) if start >= found else ()
+            found = max(reached, default=found)
+            if start >= found:
+                yield part
 
-    def contains(self, sentence: str) -> bool:
-        """Whether a sentence stands in the text, or several do that run on."""
-        words = sentence.split()
-        starts, tried = [0], set[int]()
-        while starts and len(tried) < _MOST_STARTS and (self._left > 0 or not tried):
-            start = starts.pop()
-            if start in tried:
+    def _reach(self, line: str, start: int, seen: set[int]) -> set[int]:
+        """Where sentences of the text end, the first of which begins at a place, and each other where one has ended.
+
+        No place is looked at twice: from one that was `seen`, what can be reached has been.
+        """
+        borders = [border.start() for border in _BORDER.finditer(line, start)]
+        waiting, reached = [start], set[int]()
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
                 continue
-            tried.add(start)
-            rest = words[start:]
-            if self._has(" ".join(rest)):
-                return True
-            starts += [start + count for count in self._stops(rest)]  # what is after the longest is tried first
-        return False
-
-    def _stops(self, words: list[str]) -> Iterator[int]:
-        """After how many words a sentence may end and another one begin, the fewest first."""
-        for count in range(1, self._prefix_length(words) + 1):
-            if self._left > 0 and self._has(" ".join(words[:count])):
-                yield count
-
-    def _has(self, piece: str) -> bool:
-        """Whether a piece is some whole sentences, or what was cut out of a long one."""
-        said, at = _in_one_line(piece), -1
-        self._left -= len(self._line)
-        for _ in range(_MOST_PLACES):
-            at = self._line.find(said, at + 1)
-            if at < 0:
-                return False
-            end = at + len(said)
-            begins, ends = at in self._starts, self._ends_at(end)
-            if begins and ends:
-                return True
-            inside = next((span for span in self._long if span[0] <= at and end <= span[1]), None)
-            if inside is not None and (begins or ends or len(said) >= self._least):
-                return True
-        return False
-
-    def _ends_at(self, place: int) -> bool:
-        """Whether a sentence ends at a place of the line, or does but for the sign that closes it."""
-        closed = _CLOSING.match(self._line, place)
-        return place in self._ends or (closed is not None and closed.end() in self._ends)
-
-    def _prefix_length(self, words: list[str]) -> int:
-        """How many words at the beginning stand in the text as they are, the last one left over."""
-        least, most = 0, len(words) - 1
-        while least < most:
-            middle = (least + most + 1) // 2
-            self._left -= len(self._line)
-            is_there = _in_one_line(" ".join(words[:middle])) in self._line
-            least, most = (middle, most) if is_there else (least, middle - 1)
-        return least
+            seen.add(place)
+            for end in borders[bisect_right(borders, place) :]:
+                if line[place:end] in self._sentences:
+                    reached.add(end)
+                    waiting.append(end + line.startswith(" ", end))
+        return reached
 
 
 def _parts(text: str) -> Iterator[str]:
