@@ -19,7 +19,7 @@ from aerogram.dialects import recognise
 from aerogram.dialects.protocol import Dialect
 from aerogram.documents.standard_v2 import NEXT_OFFSET
 from aerogram.errors import ContractError
-from aerogram.limits.limits import header_fields, read_retry_after
+from aerogram.limits.fields import header_fields, read_retry_after
 from aerogram.normalize.plain import json_around
 from aerogram.problems import invalid_input, look_first
 from aerogram.reply import Page, Problem, Reply, accept_client_tag

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from aerogram.codes import TABLE, respell
-from aerogram.limits.limits import read_retry_after
+from aerogram.limits.fields import read_retry_after
 from aerogram.problems import BrokenOff, blames_answer, hidden_words, is_declared, log_failure
 from aerogram.reply import Problem
 from aerogram.sanitize import Redaction, sanitize_text

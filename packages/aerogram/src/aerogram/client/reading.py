@@ -24,7 +24,7 @@ from aerogram.content.jsontext import loads
 from aerogram.dialects import read as read_body
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import ContractError, ReplyError
-from aerogram.limits.limits import read_retry_after
+from aerogram.limits.fields import read_retry_after
 from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
 
 __all__ = ["add_next_link", "items_of", "raise_for_problem", "read"]

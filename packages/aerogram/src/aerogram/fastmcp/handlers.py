@@ -32,7 +32,7 @@ from aerogram.errors import (
     hint,
     names_at,
 )
-from aerogram.limits.limits import read_retry_after
+from aerogram.limits.fields import read_retry_after
 from aerogram.problems import BrokenOff, blame_handler, problem_of
 from aerogram.reply import Reply, ResumablePage
 

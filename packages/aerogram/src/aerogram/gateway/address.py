@@ -31,7 +31,7 @@ from aerogram.content.jsontext import loads
 from aerogram.errors import ContractError, Forbidden, RateLimited, ReplyError, Unauthenticated, Unavailable
 from aerogram.gateway.login import PATIENCE, failed_login, logging_in
 from aerogram.gateway.process import ASK_FOR_LESS, LARGEST, UNREAD, Loss, Mender
-from aerogram.limits.limits import read_retry_after
+from aerogram.limits.fields import read_retry_after
 from aerogram.problems import BrokenOff
 from aerogram.sanitize import Redaction, sanitize_text
 

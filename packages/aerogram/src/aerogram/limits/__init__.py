@@ -1,5 +1,6 @@
 """Limits: how much a caller may ask for, and what is left of it."""
 
+from aerogram.limits.fields import header_fields
 from aerogram.limits.limits import (
     ALLOWED,
     Allowance,
@@ -10,7 +11,6 @@ from aerogram.limits.limits import (
     QuotaUsage,
     TooFast,
     UsedUp,
-    header_fields,
     parse_plan,
 )
 
