@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram._mcp.results import PREFIX
 from aerogram.answer import Call, archive_leftovers
-from aerogram.answer.aside import run_if_large
+from aerogram.answer.aside import run_by_size
 from aerogram.channels import frame_bytes
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract
@@ -106,7 +106,7 @@ async def fit_content(
     keeping = Keeping(archive is not None, call.contract.retrieve)
     length = sum(len(block.get("resource", block).get("text") or "") for block in content)
     while True:
-        shown, leftovers = await run_if_large("fit", length, fit_blocks, content, room, scale, keeping)
+        shown, leftovers = await run_by_size("fit", length, fit_blocks, content, room, scale, keeping)
         found = FittedContent(shown, _names(content, leftovers, is_data=is_data) if keeping.is_kept else {})
         result = found.add_to(dict(sent), behind)
         over = _weigh(result, call) - budget.room if budget.is_of_wire and found.hashes else 0

@@ -59,7 +59,7 @@ from aerogram.answer import (
     refuse_cursor,
     render,
 )
-from aerogram.answer.aside import run_if_large
+from aerogram.answer.aside import run_by_size
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
 from aerogram.channels import meta_of
@@ -588,8 +588,8 @@ class Service:
             draft = _judge(call, draft)
         told, text, steps = None, draft.reply.data, for_words(call.contract.sanitizers)
         if isinstance(text, str) and draft.reply.page is None and may_be_cut(call, text):
-            text = await run_if_large("clean", len(text) if steps else 0, sanitize_text, text, *steps)
-            told = await run_if_large("fit", len(text), tell_text, call, text)
+            text = await run_by_size("clean", len(text) if steps else 0, sanitize_text, text, *steps)
+            told = await run_by_size("fit", len(text), tell_text, call, text)
         if told is None:
             return await self._send(call, profile, draft, convert)
         said = draft.reply.replace(data=told.draft.reply.data)
@@ -614,7 +614,7 @@ class Service:
         steps = for_words(call.contract.sanitizers)  # the others are taken below
         wire = await _clean_wire(result.to_wire(), result.size, *steps)
         length = sum(len(block["text"]) for block in wire["content"] if block["type"] == "text")
-        told = await run_if_large("fit", length, partial(tell_result, is_boxed=profile.is_boxed), call, wire)
+        told = await run_by_size("fit", length, partial(tell_result, is_boxed=profile.is_boxed), call, wire)
         if told is None:
             return await self._send_blocks(call, profile, result)
         sent = await self._send(_with_wire_meta(told.call, wire), profile, told.draft)
@@ -796,7 +796,7 @@ def _weigh(call: Call, problem: Problem | None) -> Problem | None:
 
 async def _clean_wire(wire: dict[str, Any], size: int, *steps: Step) -> dict[str, Any]:
     """A finished result as the protocol writes it, without what may not be said."""
-    return await run_if_large("clean", size if steps else 0, sanitize_result, wire, *steps)
+    return await run_by_size("clean", size if steps else 0, sanitize_result, wire, *steps)
 
 
 def _with_meta(sent: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

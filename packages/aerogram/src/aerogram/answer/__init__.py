@@ -40,9 +40,8 @@ from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 
-from aerogram.answer.aside import LARGE, run_aside
+from aerogram.answer.aside import LARGE, Work, run_by_size
 from aerogram.archive import Archive
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
 from aerogram.content.jsontext import dumps_unproven, loads, part_to_json, pointer_of
@@ -311,16 +310,26 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             return complete(call, draft)
         await bill(call, draft)
         draft = annotate(call, draft)
-        draft = await _clean_by_size(call, draft)
+        if call.contract.sanitizers:
+            draft = await _take_by_size("clean", clean, call, draft)
         call = find_kind(call, draft)
         draft = await page(call, draft)
         draft = select(call, draft)
         draft = complete(call, draft)
-        draft = await _fit_in_turn(call, draft)
+        if call.budget is not None:
+            draft = await _take_by_size("fit", fit, call, draft)
         draft = await keep(call, draft)
         return count(call, draft)
     except Exception as error:  # noqa: BLE001 - every request gets an answer
         return fail(call, error)
+
+
+async def _take_by_size(
+    kind: Work, step: Callable[[Call, ReplyDraft], ReplyDraft], call: Call, draft: ReplyDraft
+) -> ReplyDraft:
+    """A step that looks at all of the data, beside the event loop where that is large, or nobody knows."""
+    body = draft.json if draft.json is not None else plain_json(draft.reply.data, LARGE)
+    return await run_by_size(kind, math.inf if body is None else len(body), step, call, draft)
 
 
 def fail(call: Call, error: BaseException) -> ReplyDraft:
@@ -567,14 +576,6 @@ def clean(call: Call, draft: ReplyDraft) -> ReplyDraft:
     return draft._replace(reply=reply, source=source)
 
 
-async def _clean_by_size(call: Call, draft: ReplyDraft) -> ReplyDraft:
-    """Clean, beside the event loop where there is much to look at."""
-    if not call.contract.sanitizers:
-        return draft
-    is_small = is_plain(draft.reply.data, LARGE) if draft.json is None else len(draft.json) <= LARGE
-    return clean(call, draft) if is_small else await run_aside("clean", clean, call, draft)
-
-
 # The part of it that was asked for
 
 _OWN_PAGES: Final = Notice(
@@ -780,35 +781,6 @@ def fit(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if observation is not None and found.size_before is not None and budget.counter.unit == "tokens":
         observation.size_before = max(found.size_before(), observation.size_before or 0)
     return draft._replace(reply=_as_page(call, found.reply), leftovers=found.leftovers)
-
-
-_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
-LONG: Final = 0.001
-"""Seconds after which fitting a reply has kept others waiting who only have a word to say."""
-
-
-async def _fit_in_turn(call: Call, draft: ReplyDraft) -> ReplyDraft:
-    """Fit, first come first served.
-
-    Fitting computes, and an event loop takes everything that is ready before it looks up again: fifty replies in a row
-    would hold up every request at every step of its way. So one that took long has the loop look up before the next,
-    and what would take much longer is done beside the loop.
-    """
-    if call.budget is None:
-        return draft
-    if len(draft.json or b"") > LARGE:
-        return await run_aside("fit", fit, call, draft)
-    loop = asyncio.get_running_loop()
-    turn = _TURNS.get(loop) or _TURNS.setdefault(loop, asyncio.Lock())
-    await turn.acquire()
-    begun = time.perf_counter()
-    try:
-        return fit(call, draft)
-    finally:
-        if time.perf_counter() - begun < LONG:
-            turn.release()
-        else:
-            loop.call_soon(turn.release)
 
 
 def _as_page(call: Call, reply: Reply[Any]) -> Reply[Any]:

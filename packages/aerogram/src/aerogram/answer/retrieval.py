@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from aerogram.answer import Call
-from aerogram.answer.aside import run_aside, run_if_large
+from aerogram.answer.aside import run_aside, run_by_size
 from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
 from aerogram.archive.query import run_query
@@ -145,7 +145,7 @@ async def retrieve(
     if asked.as_text and not asked.path:
         return _text_page(content.text, asked, pager, way_on)
     is_read = read_texts and content.kind == "text"
-    held = await run_if_large("search", content.size, read_data, [content.text]) if is_read else None
+    held = await run_by_size("search", content.size, read_data, [content.text]) if is_read else None
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
     is_part = bool(asked.path) or asked.query is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 from aerogram._mcp.results import resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Service
-from aerogram.answer.aside import run_if_large
+from aerogram.answer.aside import run_by_size
 from aerogram.channels import meta_of
 from aerogram.dialects.bare import BareDialect
 from aerogram.errors import MissingExtra, NotFound
@@ -89,7 +89,7 @@ def reading(component: Any, uri_of: Callable[..., str], sanitizers: Sequence[Ste
             if not sanitizers or uri.startswith(_ARCHIVE):
                 return found
             size = sum(len(one.content) for one in found.contents) if isinstance(found, Read) else 0
-            return await run_if_large("clean", size, _clean, found, sanitizers)
+            return await run_by_size("clean", size, _clean, found, sanitizers)
         except BaseException as error:
             error = _of_a_file(error, component)
             is_framework_s = isinstance(error, (MCPError, FastMCPError)) and not isinstance(error, Meant)

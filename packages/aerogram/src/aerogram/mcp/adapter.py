@@ -24,7 +24,7 @@ from aerogram._mcp.pairing import split_pair
 from aerogram._mcp.results import INVALID_PARAMS, hints_of, prompt_fault, protocol_error, resource_error, to_sdk
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
 from aerogram.answer import CURRENT
-from aerogram.answer.aside import run_if_large
+from aerogram.answer.aside import run_by_size
 from aerogram.channels import meta_of
 from aerogram.content.jsontext import dumps
 from aerogram.contract import Contract, insist_on
@@ -385,7 +385,7 @@ class _Reading(Resource):
         steps = self.sanitizers
         found = await value.read() if isinstance(value, Resource) else value
         if isinstance(found, str):
-            return await run_if_large("clean", len(found) if steps else 0, sanitize_text, found, *steps)
+            return await run_by_size("clean", len(found) if steps else 0, sanitize_text, found, *steps)
         if isinstance(value, Resource):
             return found
         declared = None if self.mime_type == "text/plain" else self.mime_type

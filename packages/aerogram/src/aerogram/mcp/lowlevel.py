@@ -33,7 +33,7 @@ from aerogram._mcp.listing import Profile, read_schema
 from aerogram._mcp.negotiation import EXTENSION
 from aerogram._mcp.results import hints_of, protocol_error, resource_error
 from aerogram._mcp.service import ARCHIVE_TEMPLATE, Caller, Service
-from aerogram.answer.aside import run_if_large
+from aerogram.answer.aside import run_by_size
 from aerogram.channels import BOX
 from aerogram.errors import InvalidReply, ReplyError
 from aerogram.problems import problem_of
@@ -268,7 +268,7 @@ class _Handlers:
 async def clean_contents(contents: Sequence[Mapping[str, Any]], *steps: Step) -> list[dict[str, Any]]:
     """The contents of a resource without what may not be said."""
     size = sum(len(one.get("text") or "") for one in contents)
-    return await run_if_large("clean", size, sanitize_contents, contents, *steps)
+    return await run_by_size("clean", size, sanitize_contents, contents, *steps)
 
 
 _READING: Final = {"readOnlyHint": True}
