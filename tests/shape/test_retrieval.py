@@ -377,3 +377,21 @@ async def test_what_stands_beside_rows_is_not_lost_where_these_would_fit_alone()
         call = Call(Contract(dialect="bare", archive=archive, budget=budget), operation="retrieve")
         page = await answer(call, await retrieve_for(call, Retrieval(stored.hash)))
         assert page.data == data or (page.page is not None and page.page.cursor)
+
+
+@pytest.mark.parametrize(
+    "rows", [[1234567890 + number for number in range(300)], [{"id": number, "of": 2.5e-7} for number in range(50)]]
+)
+async def test_an_offset_counts_the_rows_that_a_reply_has_counted(rows: list[Any]) -> None:
+    """Whatever stands beside them, and whatever there is room for when they are asked for."""
+    archive = Archive.in_memory()
+    for budget in range(150, 1_500, 50):
+        call = Call(Contract(dialect="bare", archive=archive, budget=budget), operation="any")
+        shown = await answer(call, {"note": WORDS * 8, "rows": rows})
+        words = shown.notices[-1].message if shown.notices else ""
+        found = re.search(r"^(\d+) of .* retrieve\(hash='(\w{12})', offset=(\d+)\)", words)
+        for more in (budget, 2 * budget, 9_000) if found is not None else ():
+            assert shown.data["rows"] == rows[: int(found[1])] and found[1] == found[3]
+            call = Call(Contract(dialect="bare", archive=archive, budget=more), operation="retrieve")
+            page = await answer(call, await retrieve_for(call, Retrieval(found[2], offset=int(found[3]))))
+            assert page.data and page.data == rows[int(found[3]) :][: len(page.data)]

@@ -44,7 +44,7 @@ from typing import Any, Final, TypeAlias
 from aerogram.answer.aside import LARGE, Work, run_by_size
 from aerogram.archive import Archive
 from aerogram.channels import Channels, Payload, Sizer, Writer, channels_of
-from aerogram.content.jsontext import dumps_unproven, loads, part_to_json, pointer_of
+from aerogram.content.jsontext import dumps_unproven, loads, part_to_json
 from aerogram.contract import Contract
 from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.cursor import START_AGAIN
@@ -636,17 +636,12 @@ def _window(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
     said: dict[str, Any] = {"data": data, "page": shown.page}
     if shown.status == "empty" and rows.name is None and reply.status != "empty":
         said |= {"status": "empty", "empty_reason": shown.empty_reason}
-    place = ROWS if rows.name is None else RECORD + _place_of(rows)
+    place = ROWS if rows.name is None else RECORD + rows.path
     told = move_citations(reply, place, window.offset, len(shown.data)) if reply.citations else reply
     if told.notices:
-        told = move_notices(told, _place_of(rows), window.offset, len(shown.data))
+        told = move_notices(told, rows.path, window.offset, len(shown.data))
     ahead = None if call.cursor is not None else lambda: rows.items
     return draft._replace(reply=told.replace(**said), resume=found.resume, ahead=ahead, rows=rows, source=None)
-
-
-def _place_of(rows: Rows) -> str:
-    """Where in the data its rows stand."""
-    return "" if rows.name is None else pointer_of((rows.name,))
 
 
 def _pager(call: Call) -> Pager:
@@ -792,7 +787,7 @@ def _as_page(call: Call, reply: Reply[Any]) -> Reply[Any]:
     if page is None or rows is None:
         return reply
     if page.cursor and reply.notices:
-        reply = move_notices(reply, _place_of(rows), 0, len(rows.items))
+        reply = move_notices(reply, rows.path, 0, len(rows.items))
     if call.cursor is None or call.page_size is not None or (page.page_size or 0) < (page.total or math.inf):
         return reply
     return reply.replace(page=replace(page, page_size=len(rows.items)))

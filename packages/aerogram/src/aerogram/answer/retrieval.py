@@ -20,7 +20,7 @@ from aerogram.archive.archive import CALL_AGAIN
 from aerogram.archive.query import run_query
 from aerogram.content import Content, short_digits
 from aerogram.content.datatext import read_data
-from aerogram.content.jsontext import dumps, pointer_of, value_at
+from aerogram.content.jsontext import dumps, value_at
 from aerogram.cursor import Cursors
 from aerogram.errors import InvalidCursor, NotFound, ValidationFailed
 from aerogram.normalize.plain import extent
@@ -28,7 +28,7 @@ from aerogram.reply import WAY_ON, Fidelity, Notice, Page, Reply
 from aerogram.reply.identity import POSITION, Names
 from aerogram.shape.loss import is_map, list_names
 from aerogram.shape.modes import MODES, Mode, RecordType, allowed_mode, select
-from aerogram.shape.pages import Pager, ResumablePage, Rows, Window, rows_of, take
+from aerogram.shape.pages import Pager, ResumablePage, Window, bulk_of, take
 from aerogram.shape.records import find_record_type
 from aerogram.tokens import Budget
 
@@ -39,8 +39,6 @@ SEARCHED_BYTES: Final = 64_000_000
 FEW_IDS: Final = 8
 """So many ids are looked for in what is written before it is read."""
 MOST_IDS: Final = 200
-LONGEST_REST: Final = 2_000
-"""What stands beside the rows of an object may be so long for them to be what it is about."""
 Fits: TypeAlias = Callable[[Any], bool]
 
 
@@ -210,16 +208,19 @@ def _most(budget: Budget) -> int:
 
 
 def _find_rows(value: dict[str, Any], asked: Retrieval, pager: Pager, fits: Fits) -> tuple[Any, Retrieval, Pager]:
-    """What a reply has shown the first of: the members of a map, or the rows that an object is about; or the object."""
-    if is_map(value) and not asked.fields:
+    """What a reply has shown the first of: the members of a map, or the rows that an object is about; or the object.
+
+    Of either it has told the number, which is the offset to go on from.
+    """
+    bulk, goes_on = bulk_of(value), asked.offset != 0 or asked.cursor is not None
+    if bulk is None and is_map(value) and not asked.fields:
         # the text of the same object is walked by other cursors
         of_members = replace(pager, arguments={**pager.arguments, "members": True})
         if asked.offset if asked.cursor is None else _goes_on(of_members, asked.cursor):
             return [{name: one} for name, one in value.items()], asked, of_members
-    bulk = _bulk_of(value)
-    if bulk is None or (asked.cursor is None and (fits(value) or fits(bulk.items))):
+    if bulk is None or len(bulk.items) == 1 or (not goes_on and (fits(value) or fits(bulk.items))):
         return value, asked, pager  # what stands beside rows that fit is not to be lost
-    return bulk.items, replace(asked, path=asked.path + pointer_of((bulk.name,))), pager
+    return bulk.items, replace(asked, path=asked.path + bulk.path), pager
 
 
 def _goes_on(pager: Pager, cursor: str) -> bool:
@@ -229,15 +230,6 @@ def _goes_on(pager: Pager, cursor: str) -> bool:
     except InvalidCursor as refused:
         return (refused.details or {}).get("reason") not in ("garbled", "query", "signature")
     return True
-
-
-def _bulk_of(value: dict[str, Any]) -> Rows | None:
-    """The rows of an object, where they are most of it."""
-    rows = rows_of(value)
-    if rows is None or len(rows.items) < 2:  # noqa: PLR2004 - one row is a record
-        return None
-    rest = {name: one for name, one in value.items() if name != rows.name}
-    return rows if extent(rest, LONGEST_REST) < min(extent(rows.items, LONGEST_REST), LONGEST_REST) else None
 
 
 def _is_one_record(value: Any) -> bool:

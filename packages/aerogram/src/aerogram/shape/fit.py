@@ -53,7 +53,7 @@ from aerogram.shape.levels import Ladder, Levels, Show, Shown
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
 from aerogram.shape.mold import ANYTHING, Mold
-from aerogram.shape.pages import Rows, rows_of
+from aerogram.shape.pages import Rows, bulk_of, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, Shrinker, cuts_between, least_length, least_members, shrink
 from aerogram.shape.text import clip, count_lines, find_entry_mark, page_end, reading_end
@@ -80,8 +80,6 @@ ENVELOPE: Final = "envelope"
 NEARLY_FULL: Final = 0.9
 WORDS_SHARE: Final = 3
 """What a reply says besides its data, and could do without, takes at most one part in so many of the budget."""
-LONGEST_REST: Final = 2_000
-"""What stands beside the rows of an object may be so long, in bytes, for them to be what it is about."""
 TOO_LARGE: Final = "for the first is too large"
 """What is said where a row is passed over."""
 ROUNDS: Final = 6
@@ -264,6 +262,8 @@ class _View(NamedTuple):
     build: Callable[[list[Any]], Any]
     levels: Levels = Levels(Ladder((), None, float))
     lacks: str = LESS
+    path: str | None = None
+    """Where they are in a page, of which an offset alone may not count them."""
 
     def describe(self, shown: Shown, total: int | str) -> str:
         """What is shown of so many, in words."""
@@ -466,8 +466,8 @@ class _Fitting:
         data = self.reply.data
         if isinstance(data, str):
             return [lambda: self._part_of_text(data)]
-        rows = rows_of(data)
-        if rows is not None and rows.items and (rows.name is None or self._is_about_rows(rows.items)):
+        rows = bulk_of(data) if self.draft.resume is None else rows_of(data)
+        if rows is not None and rows.items:
             return self._ways_of_rows(rows)
         return self._ways_of_record(data, data) if isinstance(data, dict) and data else []
 
@@ -497,14 +497,6 @@ class _Fitting:
         told = self._say({"data": None}, "partial", LESS, {}, how="whole")
         return self.measure.dearest(told)
 
-    def _is_about_rows(self, rows: list[Any]) -> bool:
-        """Whether an object is the box of its rows: they are most of it, and what stands beside them is short."""
-        if self.draft.resume is not None:
-            return True
-        some = dumps(rows[:200])
-        rest = dumps({name: value for name, value in self.reply.data.items() if value is not rows})
-        return len(some) * max(len(rows) / 200, 1) > len(rest) < LONGEST_REST
-
     # rows
 
     def _ways_of_rows(self, found: Rows) -> list[_Way]:
@@ -518,7 +510,8 @@ class _Fitting:
         if show is not None:
             lacks = describe_lacks(spread(self._all(rows), MOST_JUDGED), show)
             levels = levels._replace(lower=Ladder(rows, show, self.price))
-        view = _View(rows, lambda shown: found.replaced(whole, shown), levels, lacks)
+        path = None if self.draft.resume is None else found.path or None
+        view = _View(rows, lambda shown: found.replaced(whole, shown), levels, lacks, path)
         ways: list[_Way] = [lambda: self._most_rows(view), lambda: self._one_row(view)]
         if self.manner.mold.fewest_items <= 1:
             ways.append(lambda: self._first_row(view))
@@ -707,7 +700,8 @@ class _Fitting:
         last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.draft.resume is None and page is not None and page.cursor else ""
-        place: dict[str, Any] = {"offset": offset, "as_text": self._comes_as_text if shown.lower else None}
+        place: dict[str, Any] = {"path": view.path if offset else None, "offset": offset}
+        place["as_text"] = self._comes_as_text if shown.lower else None
         return self._say(
             changes, level, words, outline or {}, then, keeps=keeps, ends=missing > 0, how=how, last=last, **place
         )

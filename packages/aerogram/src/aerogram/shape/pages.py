@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import count, islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from aerogram.content.jsontext import dumps, pointer_of
 from aerogram.cursor import Cursors, Position, query_hash
 from aerogram.errors import ValidationFailed
 from aerogram.reply import Page, Reply, ResumablePage, Resume
@@ -27,6 +28,7 @@ __all__ = [
     "Resume",
     "Rows",
     "Window",
+    "bulk_of",
     "has_longer_list",
     "pack",
     "rows_of",
@@ -39,6 +41,9 @@ DEFAULT_SIZE: Final = 10
 LARGEST_SIZE: Final = 50
 _FAR: Final = 10**15
 """Numbers beyond are told as texts, for there are programs that cannot hold them."""
+LONGEST_REST: Final = 2_000
+"""What stands beside the rows of an object may be so long, in bytes, for them to be what it is about."""
+_FEW: Final = 200
 NOT_THE_QUERY: Final = frozenset({"cursor", "page_size", "response_mode"})
 """Arguments that may differ from page to page, or that the cursor names by itself."""
 
@@ -81,6 +86,11 @@ class Rows(NamedTuple):
         """Whether the rows have members of their own."""
         return bool(self.items) and isinstance(self.items[0], dict)
 
+    @property
+    def path(self) -> str:
+        """Where in the data they are, as a JSON Pointer."""
+        return "" if self.name is None else pointer_of((self.name,))
+
     def replaced(self, data: Any, shown: list[Any]) -> Any:
         """The data with these rows in the place of its own."""
         return shown if self.name is None else {**data, self.name: shown}
@@ -94,6 +104,18 @@ def rows_of(data: Any) -> Rows | None:
         return None
     lists = [name for name, value in data.items() if isinstance(value, list)]
     return Rows(data[lists[0]], lists[0]) if len(lists) == 1 else None
+
+
+def bulk_of(data: Any) -> Rows | None:
+    """The rows of a list, or of an object that is their box: they are most of it, and what is beside them is short."""
+    rows = rows_of(data)
+    if rows is None or not rows.items:
+        return None
+    if rows.name is None:
+        return rows
+    rest = len(dumps({name: value for name, value in data.items() if name != rows.name}))
+    size = len(dumps(rows.items[:_FEW])) * max(len(rows.items) / _FEW, 1)
+    return rows if rest < LONGEST_REST and rest < size else None
 
 
 def has_longer_list(data: Any, size: int) -> bool:
