@@ -77,6 +77,56 @@ async def test_a_reply_that_nobody_counted_says_so_in_words(open_page, served):
     assert await page.locator(".live .gauge").count() == 0
 
 
+async def see(page, is_seen):
+    """As when its tab is left or gone to, which a browser without windows cannot do."""
+    await page.evaluate(
+        """isSeen => {
+            Object.defineProperty(document, "hidden", { value: !isSeen, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        is_seen,
+    )
+
+
+async def test_tabs_that_nobody_sees_leave_the_browser_its_connections(open_page, served):
+    """It has six to a server; what a tab has missed meanwhile is told when it is seen again."""
+    first = tab = await open_page(f"{served.address}/#/live")
+    for _ in range(6):
+        await tab.locator("#live-try").wait_for()
+        await see(tab, False)
+        tab = await first.context.new_page()
+        await tab.goto(f"{served.address}/#/live")
+    row = await sent(tab)
+    await tab.locator(row).wait_for()
+    assert await first.locator(row).count() == 0
+    await see(first, True)
+    await first.locator(row).wait_for()
+
+
+async def test_replies_that_went_by_are_counted_by_their_numbers(open_page, served):
+    page = await open_page("about:blank")
+    told = [f"id: {n}\nevent: reply\ndata: {json.dumps({'request_id': f'req_{n}'})}\n\n" for n in (7, 10, 10, 13)]
+    await page.route(
+        "**/page/api/live", lambda route: route.fulfill(content_type="text/event-stream", body="".join(told))
+    )
+    await page.goto(f"{served.address}/#/live")
+    await page.get_by_text("4 replies went by unseen.").wait_for()
+    assert await page.locator(".live tbody tr").count() == 3
+
+
+async def test_a_live_view_that_finds_no_room_is_taken_up_by_hand(open_page, served):
+    page = await open_page("about:blank")
+    problem = {"code": "UNAVAILABLE", "title": "Too many pages watch already", "status": 503}
+    refuse = {"status": 503, "content_type": "application/problem+json", "body": json.dumps(problem)}
+    await page.route("**/page/api/live", lambda route: route.fulfill(**refuse))
+    await page.goto(f"{served.address}/#/live")
+    await page.get_by_text("Too many pages watch already").wait_for()
+    await page.unroute("**/page/api/live")
+    await page.get_by_role("button", name="Try again").click()
+    await page.locator(await sent(page)).wait_for()
+    assert await page.get_by_role("alert").count() == 0
+
+
 async def test_what_the_page_asks_for_itself_is_no_reply_of_the_server(open_page, served):
     page = await open_page(f"{served.address}/#/digest?file=apis/faq.jsonl%23auth-header&q=Which+header")
     await page.locator(".document").wait_for()

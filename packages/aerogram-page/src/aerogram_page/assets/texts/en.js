@@ -301,6 +301,7 @@ export default {
   "live.try": "Send a sample request",
   "live.noBudget": "no budget, not counted",
   "live.gap": "{n} replies went by unseen.",
+  "live.gap.one": "{n} reply went by unseen.",
   "live.leadCalls":
     "Each call as it is answered: how much the server sent, and how much the model read. Choose one to see both, and to bring back what was left out.",
   "live.noneCalls": "Nothing yet. Have your client call a tool.",

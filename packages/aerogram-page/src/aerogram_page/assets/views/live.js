@@ -5,7 +5,7 @@ import { button, el, fill } from "../element.js";
 import { eventsOf } from "../events.js";
 import { failure } from "../failure.js";
 import { clock, count, milliseconds } from "../numbers.js";
-import { call, stream } from "../server.js";
+import { call, Refusal, stream } from "../server.js";
 import { cell } from "../table.js";
 import { t, has } from "../texts.js";
 
@@ -22,7 +22,7 @@ export async function open({ main, context, signal }) {
     el("p", { class: "lead" }, t(context.kind === "gateway" ? "live.leadCalls" : "live.lead")),
     context.owner ? view.node : ownerOnly(),
   );
-  if (context.owner) await view.follow();
+  if (context.owner) view.follow();
 }
 
 function ownerOnly() {
@@ -35,6 +35,7 @@ class LiveView {
       _context: context,
       _signal: signal,
       _seen: 0,
+      _missed: 0,
       _isPaused: false,
       _held: [],
       _known: new Set(),
@@ -78,33 +79,50 @@ class LiveView {
     );
   }
 
-  /** Follow the stream until the view is left; when it breaks off, it is taken up again. */
+  /** Follow the stream while the view is seen; when it breaks off, it is taken up again. */
   async follow() {
+    fill(this._note);
     while (!this._signal.aborted) {
+      await seen();
       try {
-        for await (const event of eventsOf(await stream("live", this._signal))) this._take(event);
+        for await (const event of eventsOf(await stream("live", whileSeen(this._signal)))) this._take(event);
       } catch (error) {
-        if (this._signal.aborted) return;
-        if (error.status) return void fill(this._note, error.status === 403 ? ownerOnly() : failure(error));
+        if (error.status && !this._signal.aborted) return this._stop(error);
       }
       await new Promise((done) => setTimeout(done, PAUSE));
     }
   }
 
+  _stop(error) {
+    fill(this._note, error.status === 403 ? ownerOnly() : failure(error, () => this.follow()));
+  }
+
   _take({ id, event, data }) {
-    if (event === "gap")
-      return void fill(this._note, el("p", { class: "notice small" }, t("live.gap", { n: count(data.missed) })));
     const key = `${id} ${data.request_id}`;
     if (event !== "reply" || this._known.has(key)) return;
     this._known.add(key);
-    const said = { ...data, number: id };
-    if (this._isPaused) this._held.push(said);
-    else this._add(said);
+    if (this._known.size > KEPT) this._known.delete(this._known.values().next().value);
+    this._miss(id - (this._last ?? id - 1) - 1);
+    this._last = id;
+    this._seen += 1;
+    this._held.push({ ...data, number: id });
+    this._held.splice(0, this._held.length - KEPT);
+    if (!this._isPaused) this._release();
+  }
+
+  /** What the numbers of the replies leave out went by; a server that has begun anew counts from one. */
+  _miss(n) {
+    if (n <= 0) return;
+    this._missed += n;
+    fill(this._note, el("p", { class: "notice small" }, t("live.gap", { n: count(this._missed) })));
+  }
+
+  _release() {
+    for (const said of this._held.splice(0)) this._add(said);
   }
 
   _add(said) {
     this._none.hidden = true;
-    this._seen += 1;
     this._count.textContent = t("live.seen", { n: count(this._seen) });
     this._rows.prepend(rowOf(said, this._isGateway ? () => this._look(said.number) : null));
     while (this._rows.children.length > KEPT) this._rows.lastChild.remove();
@@ -114,7 +132,7 @@ class LiveView {
     this._isPaused = !this._isPaused;
     this._pause.setAttribute("aria-pressed", this._isPaused);
     this._pause.textContent = t(this._isPaused ? "live.goOn" : "live.pause");
-    if (!this._isPaused) for (const said of this._held.splice(0)) this._add(said);
+    if (!this._isPaused) this._release();
   }
 
   /** All of one call. */
@@ -137,11 +155,25 @@ class LiveView {
       envelope: "v2",
     });
     try {
-      await call(`v1/search?${query}`, undefined, { signal: this._signal });
+      const { status, body } = await call(`v1/search?${query}`, undefined, { signal: this._signal });
+      if (status >= 400) throw new Refusal(status, body);
     } catch (error) {
       if (!this._signal.aborted) fill(this._note, failure(error));
     }
   }
+}
+
+/** Resolves when the page is seen. */
+const seen = () =>
+  new Promise((done) =>
+    document.hidden ? document.addEventListener("visibilitychange", () => done(), { once: true }) : done(),
+  );
+
+/** Ends with `signal`, and when the page is hidden: each stream takes one of a browser's six connections to a server. */
+function whileSeen(signal) {
+  const hidden = new AbortController();
+  document.addEventListener("visibilitychange", () => hidden.abort(), { once: true, signal });
+  return AbortSignal.any([signal, hidden.signal]);
 }
 
 function rowOf(said, look) {
