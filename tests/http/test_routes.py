@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from aerogram import Reply, fastapi, read, starlette, validate
 from aerogram.contract import Contract
@@ -196,6 +197,19 @@ def test_a_link_leads_to_the_path_that_was_asked_for(path):
         second = connection.get(address)
     assert address.startswith(base + "/")
     assert (second.status_code, second.json()["results"]) == (200, first.json()["results"])
+
+
+@pytest.mark.parametrize("root", ["", "/proxy"])
+def test_a_link_has_path_and_query_as_they_were_sent(root):
+    """What stands before a server may tell a quoted slash from one, and a handler may read bytes that are no text."""
+    app = Starlette(routes=[Route("/{path:path}", lambda _: ROWS)])
+    starlette.install(app, versions=Versions(vendor="acme", default="v2", controls=True))
+    client = TestClient(app, root_path=root)
+    sent = "/group%2Fproject/%FF?name=%E9t%E9%2C&a=b%2Fc+d&empty=&page_size=2"
+    first = client.get(sent).links["next"]["url"]
+    assert first.startswith(f"{root}{sent}&cursor=")
+    second = client.get(first).links["next"]["url"]
+    assert second.startswith(f"{root}{sent}&cursor=") and second.count("cursor=") == 1 and second != first
 
 
 def test_callers_shape_replies_where_controls_are_on(serve):

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from aerogram._http import responses as fields
 from aerogram._http.negotiation import (
@@ -219,10 +219,12 @@ class HttpRequest:
 
     @property
     def target(self) -> str:
-        """Path and query as the caller knows them, and as they may stand in a link."""
-        path = self.prefix + fields.quote_path(path_below(self.root, self.scope["path"]))
+        """Path and query as the caller has written them, and as they may stand in a link."""
+        path = path_below(self.root, self.scope["path"])
+        sent = path_below(self.prefix, fields.quote_path(self.scope.get("raw_path") or b"", "%"))
+        path = sent if unquote(sent) == path else fields.quote_path(path)  # something on the way may have changed it
         query = self.scope["query_string"].decode("latin-1")
-        return f"{path}?{query}" if query else path
+        return f"{self.prefix}{path}?{query}" if query else self.prefix + path
 
     @property
     def prefix(self) -> str:

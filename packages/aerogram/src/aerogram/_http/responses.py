@@ -333,12 +333,12 @@ def _next_parameter(page: Page, *, by_offset: bool) -> Iterator[tuple[str, str]]
         yield "offset", str(following)
 
 
-def link_to(target: str, **changed: str | None) -> str:
+def link_to(target: str, **changed: str) -> str:
     """A target (path and query) with some parameters changed, as it may stand between angle brackets."""
     path, _, query = target.partition("?")
-    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name not in changed]
-    kept += [(name, value) for name, value in changed.items() if value is not None]
-    return _keep_place(quote_path(path, "%")) + ("?" + urlencode(kept) if kept else "")
+    sent = parse_qsl(query, keep_blank_values=True, encoding="latin-1")  # a character for each byte, text or none
+    kept = urlencode([pair for pair in sent if pair[0] not in changed], encoding="latin-1")
+    return f"{_keep_place(path)}?{kept}{'&' if kept else ''}{urlencode(changed)}"
 
 
 def _keep_place(path: str) -> str:
@@ -350,7 +350,7 @@ def _keep_place(path: str) -> str:
 _DOTS: Final = re.compile(r"(?<=/)\.{1,2}(?=/|$)")
 
 
-def quote_path(path: str, besides: str = "") -> str:
+def quote_path(path: str | bytes, besides: str = "") -> str:
     """A path as it may stand in a link; many who read links split them at commas and semicolons, wherever they are."""
     return quote(path, safe="/:@!$&'()*+=~" + besides)
 
