@@ -22,7 +22,7 @@ from aerogram_knowledge.lexicon import query_terms
 from aerogram_knowledge.licences import LicenseBlocked
 from aerogram_knowledge.maintenance.repair import repair
 from knowledge.documents import GRAPH, GUIDE, HARVEST
-from programs import start_program
+from programs import run_program, start_program
 
 INGEST = ("-c", "import sys; from aerogram_knowledge import Knowledge; Knowledge(sys.argv[1]).ingest(sys.argv[2])")
 
@@ -168,6 +168,48 @@ def test_damaged_keywords_are_told_plainly_and_rebuilt_on_request(small, tmp_pat
     assert "rebuilt" in repair(tmp_path / "index")
     with Knowledge(tmp_path / "index") as index:
         assert index.search("apples").data[0]["source_file"] == "farm/harvest.md"
+
+
+def damage(file):
+    """Turn one bit over in the middle of a file, in place, so that whoever has it open sees it."""
+    with file.open("r+b") as opened:
+        opened.seek(file.stat().st_size // 3)
+        (old,) = opened.read(1)
+        opened.seek(-1, os.SEEK_CUR)
+        opened.write(bytes([old ^ 64]))
+
+
+@in_a_folder
+@pytest.mark.parametrize("ending", ["fast", "fieldnorm", "idx", "pos", "store", "term"])
+def test_one_bit_of_the_keywords_that_turned_over_is_told_and_no_writer_ends_by_it(small, tmp_path, write, ending):
+    small.close()
+    for file in (tmp_path / "index" / "keywords").glob(f"*.{ending}"):
+        damage(file)
+    with Knowledge(tmp_path / "index") as index:
+        with pytest.raises(IntegrityError) as told:
+            index.search("apples")
+        assert "rebuild" in told.value.remediation
+        assert [str(told.value)] == list(index.check().problems)
+    folder = write({"new.md": "# Quince\n\nQuinces are yellow.\n"})
+    ended = run_program(["ingest", str(folder), "--index", str(tmp_path / "index")], text=True)
+    assert (ended.returncode, "The keyword index is damaged" in ended.stderr) == (1, True)
+    repair(tmp_path / "index")
+    with Knowledge(tmp_path / "index") as index:
+        index.ingest(folder)
+        assert [row["source_file"] for row in index.search("quince", method="bm25").data] == ["new.md"]
+
+
+@in_a_folder
+def test_keywords_that_are_damaged_while_they_are_served_answer_again_after_a_rebuild(small, tmp_path):
+    assert small.search("apples", method="bm25").status == "ok"
+    (postings,) = (tmp_path / "index" / "keywords").glob("*.idx")
+    with postings.open("r+b") as opened:
+        opened.write(b"\xff" * postings.stat().st_size)
+    for _ in range(2):
+        with pytest.raises(IntegrityError, match="keyword index is damaged"):
+            small.search("barrels in the cellar", method="bm25")
+    repair(tmp_path / "index")
+    assert small.search("apples and barrels", method="bm25").status == "ok"
 
 
 def test_a_repair_that_is_cut_off_loses_no_id(write, tmp_path):

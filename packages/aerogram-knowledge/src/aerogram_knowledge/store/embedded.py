@@ -77,6 +77,10 @@ class _Snapshot:
         """What tells it from others."""
         return self.generation, self.stamp
 
+    def is_of(self, generation: int) -> bool:
+        """Whether it is the present one of the rows; one that was found damaged is not, so that a new one is opened."""
+        return self.generation == self.stamp == generation and self.words.is_sound
+
     def candidates(
         self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
     ) -> Candidates:
@@ -314,7 +318,7 @@ class EmbeddedStore:
         """Have keywords that can be written: those of these rows, or none; the write lock is held."""
         if not self._rows.has_been(self._keywords.generation):
             self._keywords.clear()
-        elif not self._keywords.is_open:
+        else:
             self._keywords.open()
 
     def _catch_up(self) -> None:
@@ -326,14 +330,14 @@ class EmbeddedStore:
     def _current(self) -> _Snapshot:
         """A snapshot of the present generation."""
         generation, now = self._rows.generation, self._snapshot
-        if now is not None and now.generation == now.stamp == generation:
+        if now is not None and now.is_of(generation):
             return now
         with self._refreshing:
             return self._refresh()
 
     def _refresh(self) -> _Snapshot:
         generation, stamp, now = self._rows.generation, self._keywords.generation, self._snapshot
-        if now is not None and now.generation == now.stamp == generation:
+        if now is not None and now.is_of(generation):
             return now
         if stamp != generation:
             with _unless_locked(self.folder / "write.lock") as free:
@@ -341,7 +345,7 @@ class EmbeddedStore:
                 if free or stamp < 0:
                     with contextlib.nullcontext() if free else file_lock(self.folder / "write.lock"):
                         self._mend()
-        if not self._keywords.is_open:
+        if not self._keywords.is_open or (now is not None and not now.words.is_sound):
             self._keywords.open()
         stamp = self._keywords.generation
         matrix, generation = self._matrix(now)

@@ -11,11 +11,13 @@ import contextlib
 import json
 import os
 import shutil
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from aerogram.errors import IntegrityError, MissingExtra, Unavailable
 from aerogram_knowledge.filters import Filters, key_of, steps_of
@@ -34,6 +36,10 @@ COUNTED: Final = 20_000
 REBUILD: Final = "Run `aerogram index rebuild`"
 _EVERY: Final = "\0"
 """A path that every chunk is below, and that nobody can ask for: so many were written, some of which may be gone."""
+_END: Final = struct.Struct("<II")
+"""How tantivy ends a file, which it writes once: the length of the footer that has its sum, and a mark."""
+_MARK: Final = 1337
+_BLOCK: Final = 1 << 20
 _SCORE: Final = itemgetter(0)
 _PLACE: Final = itemgetter(1)
 
@@ -85,17 +91,18 @@ class Keywords:
 
     def open(self) -> None:
         """Make it ready to be searched; a damaged one is told plainly."""
-        try:
-            self._index = self._tantivy.Index.open(str(self.folder))
-            self._index.config_reader("manual")
-            self._index.reload()
-        except ValueError as error:
-            raise IntegrityError("The keyword index is damaged and cannot be opened", remediation=REBUILD) from error
+        with _telling_damage():
+            _check_sums(self.folder)
+            index = self._tantivy.Index.open(str(self.folder))
+            index.config_reader("manual")
+            index.reload()
+        self._index = index
 
     def view(self) -> View:
         """What it has now, which does not change while others write."""
-        self._index.reload()
-        return View(self._index.searcher(), self._index.schema)
+        with _telling_damage():
+            self._index.reload()
+            return View(self._index.searcher(), self._index.schema)
 
     def clear(self) -> None:
         """Start from nothing."""
@@ -177,6 +184,7 @@ class View:
     def __init__(self, searcher: Any, schema: Any) -> None:
         self.chunks: Final[int] = searcher.num_docs
         self.segments: Final[int] = searcher.num_segments
+        self.is_sound = True
         self._searcher = searcher
         self._schema = schema
         self._tantivy = _tantivy()
@@ -185,6 +193,10 @@ class View:
 
     def search(self, terms: Sequence[QueryTerm], filters: Filters, limit: int) -> Scores:
         """The best chunks by words: each one's BM25 as a share of what the query could earn."""
+        with self._noting_damage():
+            return self._search(terms, filters, limit)
+
+    def _search(self, terms: Sequence[QueryTerm], filters: Filters, limit: int) -> Scores:
         import numpy as np
 
         having = {form: self._count(form) for term in terms for form in term.forms}
@@ -208,7 +220,17 @@ class View:
 
     def rarities(self, forms: Sequence[str]) -> list[float]:
         """What finding each of some terms is worth."""
-        return [rarity(self.chunks, self._count(form)) for form in forms]
+        with self._noting_damage():
+            return [rarity(self.chunks, self._count(form)) for form in forms]
+
+    @contextlib.contextmanager
+    def _noting_damage(self) -> Iterator[None]:
+        try:
+            with _telling_damage():
+                yield
+        except IntegrityError:
+            self.is_sound = False
+            raise
 
     def _count_chunks(self, form: str) -> int:
         """How many chunks have a term. Tantivy knows it, and counts those that are gone until it writes anew."""
@@ -244,6 +266,40 @@ class View:
             low, high = _day(filters.after) or 1, _day(filters.before) or 99_991_231
             kind = self._tantivy.FieldType.Integer
             yield query.range_query(schema, "dated", kind, low, high, True, True)
+
+
+@contextlib.contextmanager
+def _telling_damage() -> Iterator[None]:
+    """Damage, told plainly; tantivy panics at some of it, which is no `Exception`."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
+            raise
+        raise IntegrityError("The keyword index is damaged", remediation=REBUILD) from error
+
+
+def _check_sums(folder: Path) -> None:
+    """Refuse files with other bytes than were written: a writer that meets some of them ends the process."""
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:  # others merge it into a new one
+            size = file.seek(0, os.SEEK_END) - _END.size
+            if size < 0:
+                continue
+            length, mark = _END.unpack(_read_at(file, size, _END.size))
+            if mark != _MARK:
+                continue  # it has no sum, or is still being written
+            size = max(0, size - length)
+            written, found = json.loads(_read_at(file, size, min(length, _BLOCK))).get("crc"), 0
+            for start in range(0, size, _BLOCK):
+                found = zlib.crc32(_read_at(file, start, min(_BLOCK, size - start)), found)
+            if found != written:
+                raise ValueError(f"{path.name} is not what was written")
+
+
+def _read_at(file: BinaryIO, start: int, size: int) -> bytes:
+    file.seek(start)
+    return file.read(size)
 
 
 def _day(text: str | None) -> int:
