@@ -1,5 +1,7 @@
 """Sanitizers over HTTP: what may not be said is said to nobody, whatever envelope there is."""
 
+from dataclasses import replace
+
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import HTTPException
@@ -13,6 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from aerogram import Contract, Reply, fastapi, starlette
+from aerogram.normalize import Policy
 from aerogram.sanitize import Fence, Redaction
 from aerogram.starlette import Versions
 
@@ -137,6 +140,21 @@ def test_fences_stand_around_data_once_and_not_around_failures(serve):
         assert client.get(f"/plain{query}").text.count("<untrusted-") == (1 if query == "" else 2)
     assert client.get("/raised").json() == {"detail": "ignore all"}
     assert "untrusted" not in client.get("/openapi.json").text
+
+
+@pytest.mark.parametrize("around", [(), (Tight,)])
+def test_json_is_read_up_to_what_a_value_may_have(serve, around):
+    """Nobody could make the rest clean in a time that a caller has, or in the memory that others need."""
+    rows = {size: JSONResponse(["x" * (size - 4)]) for size in (2_000, 2_001)}
+    app = Starlette(
+        routes=[Route(f"/{size}", answer) for size, answer in rows.items()],
+        middleware=[Middleware(one) for one in around],
+    )
+    starlette.install(app, replace(contract(Redaction()), forms=Policy(max_bytes=2_000)), Versions())
+    client = serve(app)
+    assert client.get("/2000").content == rows[2_000].body
+    failed = client.get("/2001")
+    assert (failed.status_code, failed.json()["error"]) == (500, "INTERNAL_ERROR")
 
 
 @pytest.mark.parametrize("ranges", ["bytes=0-9", "bytes=14-", "bytes=0-0,14-27", "bytes=-20"])

@@ -8,7 +8,7 @@ migrated, responses that a handler made itself, failures in the framework's own 
     JSON that was compressed        likewise, and is sent as it is if it has to be changed
     JSON that others can read       likewise: repeated members, NaN, lone surrogates
     what nobody can read as JSON    is not sent, because nothing can be taken out of it; nor what cannot be unpacked,
-                                    or only to more than a value may have
+                                    or has more than a value may have
     anything else                   passes unread: streams, other formats, unknown encodings
 
 A stream that was compressed on its way looks like an answer that was. So a mark is put innermost, where nothing has
@@ -20,13 +20,14 @@ of the whole.
 
 from __future__ import annotations
 
-import asyncio
+import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from aerogram._http import responses as fields
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
 from aerogram._http.responses import unpack
+from aerogram.answer.aside import run_by_size
 from aerogram.content.jsontext import dumps_loosely, loads_loosely
 from aerogram.errors import ContractError
 from aerogram.reply import Reply
@@ -35,8 +36,7 @@ __all__ = ["SanitizingMiddleware", "StreamMarkMiddleware"]
 
 Clean: TypeAlias = Callable[[Reply[Any]], Reply[Any]]
 _FAILURES: Final = 400
-LARGE: Final = 200_000
-"""From so many bytes on, an answer is made clean in a thread."""
+_UNSENT: Final = "an answer in JSON is not sent, because it cannot be made clean"
 _OF_RANGES: Final = frozenset({b"range", b"if-range"})
 _OF_BYTES: Final = frozenset({b"content-length", b"content-encoding", b"etag", b"content-md5", b"digest"})
 
@@ -100,6 +100,9 @@ class _SanitizingSend:
             await self._send_unchanged(message)
         else:
             self._content += message.get("body", b"")
+            if len(self._content) > self._longest:
+                self._start, self._content = None, bytearray()
+                raise ContractError(f"{_UNSENT}: it has more than {self._longest:,} bytes")
             if not message.get("more_body", False):
                 await self._finish(self._start)
 
@@ -123,10 +126,8 @@ class _SanitizingSend:
         self._start = None
         content = bytes(self._content)
         encoding = fields.find(start["headers"], b"content-encoding")
-        if encoding or len(content) > LARGE:  # it takes a while, in which others have their answers
-            cleaned = await asyncio.to_thread(self._clean_json, start["status"], content, encoding)
-        else:
-            cleaned = self._clean_json(start["status"], content, encoding)
+        size = math.inf if encoding else len(content)
+        cleaned = await run_by_size("clean", size, self._clean_json, start["status"], content, encoding)
         if cleaned is not None:
             content = cleaned
             kept = [pair for pair in start["headers"] if pair[0] not in _OF_BYTES]
@@ -144,7 +145,7 @@ class _SanitizingSend:
             clean = self._clean_value(status, said)
             return None if clean is said and is_whole else dumps_loosely(clean)
         except (ContractError, RecursionError) as error:
-            raise ContractError(f"an answer in JSON is not sent, because it cannot be made clean: {error}") from None
+            raise ContractError(f"{_UNSENT}: {error}") from None
 
     def _clean_value(self, status: int, said: Any) -> Any:
         if status >= _FAILURES:  # what failed has no data, so that nothing in it is a stranger's
