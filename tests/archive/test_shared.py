@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 
+import obstore
 import pytest
+from redis import Redis
 
 from aerogram.archive import Archive
+from aerogram.archive.s3 import open_bucket
 from aerogram.content import Content
 from aerogram.errors import NotFound, QuotaExceeded, Unavailable
 from backends import running_s3, s3_url
@@ -117,6 +122,59 @@ async def test_what_has_ended_is_swept_out_of_a_bucket(s3_url):
         with pytest.raises(NotFound) as caught:
             await archive.get(stored.hash, principal="zoe")
         assert caught.value.details["reason"] == "expired"
+
+
+async def test_what_is_no_entry_does_not_keep_others_from_being_swept(s3_url):
+    bucket = open_bucket(s3_url)
+    await bucket.ask(obstore.put, "entries/aerogram_archive/0", b"\xffno entry")
+    async with Archive.in_bucket(s3_url, lifetime=0.2) as archive:
+        await archive.put(Content.of_text("short-lived, too"), principal="mia")
+        before = {one["path"] for one in await bucket.ask(lambda store: obstore.list(store, "entries").collect())}
+        await asyncio.sleep(0.3)
+        await archive.sweep()
+        left = {one["path"] for one in await bucket.ask(lambda store: obstore.list(store, "entries").collect())}
+    await bucket.ask(obstore.delete, "entries/aerogram_archive/0")
+    assert "entries/aerogram_archive/0" in left
+    assert left < before
+
+
+async def damage_inventories(kind, url):
+    """Overwrite the inventory of everybody with what is no JSON."""
+    if kind == "in_redis":
+        with Redis.from_url(url) as client:
+            for key in client.keys("*:ledger:*"):
+                client.hset(key, "record", "{nonsense")
+        return
+    bucket = open_bucket(url)
+    for one in await bucket.ask(lambda store: obstore.list(store, "ledgers").collect()):
+        await bucket.ask(obstore.put, one["path"], b"\xff{nonsense")
+
+
+async def test_a_damaged_inventory_is_begun_anew_and_entries_are_given_back(place):
+    kind, url = place
+    async with getattr(Archive, kind)(url) as archive:
+        (stored,) = await archive.put(Content.of_text("before"), principal="lea")
+        await damage_inventories(kind, url)
+        await archive.put(Content.of_text("after"), principal="lea")
+        assert (await archive.get(stored.hash, principal="lea")).body == b"before"
+        assert (await archive.usage(principal="lea")).entries == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "address"),
+    [("in_redis", "redis://127.0.0.1:{}/0"), ("in_bucket", "s3://kept?endpoint=http://127.0.0.1:{}")],
+    ids=["redis", "s3"],
+)
+async def test_nobody_waits_for_the_others_until_a_silent_store_is_given_up(kind, address):
+    """A store that takes connections and never answers: each question ends in time, and so do many."""
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as silent:
+        async with getattr(Archive, kind)(address.format(silent.getsockname()[1])) as archive:
+            asked = [archive.put(Content.of_text(f"letter {number}")) for number in range(30)]
+            asked += [archive.get("0" * 64) for _ in range(30)]
+            begun = time.monotonic()
+            told = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(one) for one in told} == {Unavailable}
+    assert time.monotonic() - begun < 20
 
 
 @pytest.mark.parametrize(

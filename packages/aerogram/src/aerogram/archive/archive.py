@@ -28,6 +28,7 @@ import asyncio
 import base64
 import binascii
 import contextlib
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -125,8 +126,8 @@ class _Put(NamedTuple):
 class InventoryStore(Protocol):
     """Where inventories are kept, so that several processes may write them."""
 
-    async def read(self, owner: str) -> tuple[dict[str, Any] | None, Any]:
-        """The inventory of an owner, if there is one, and its version."""
+    async def read(self, owner: str) -> tuple[dict[str, Any] | str | bytes | None, Any]:
+        """The inventory of an owner, if there is one, or JSON of it, and its version."""
 
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
         """Write an inventory and remove entries, unless somebody else has written it since it was read."""
@@ -429,8 +430,9 @@ class Archive:
         try:
             end = await self._store_contents(owner, [content for put in puts for content in put.contents])
         except Exception as error:  # noqa: BLE001 - told to whoever waits
-            if len(puts) == 1:
-                return [(puts[0], error)]
+            is_away = self._directory is None and isinstance(error, Unavailable)
+            if len(puts) == 1 or is_away:  # it would let each of them wait as long
+                return [(put, error) for put in puts]
             # there may be no room for one of them alone
             return [outcome for put in puts for outcome in await self._write_for(owner, [put])]
         return [(put, end) for put in puts]
@@ -623,14 +625,15 @@ class Inventory:
     gone: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, record: dict[str, Any] | None) -> Inventory:
-        """The inventory in a record; none is an empty one."""
+    def read(cls, record: dict[str, Any] | str | bytes | None) -> Inventory:
+        """The inventory in a record, or in the JSON of one; none is an empty one."""
         if record is None:
             return cls()
         try:
+            record = json.loads(record) if isinstance(record, (str, bytes)) else record
             live = {digest.lower(): (int(size), float(end)) for digest, size, end in record["live"]}
             return cls(live, {digest.lower(): reason for digest, reason in record["gone"]})
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except _UNREADABLE as error:
             raise IntegrityError("The inventory of an archive is damaged") from error
 
     def record(self) -> dict[str, Any]:

@@ -86,10 +86,10 @@ class RedisInventoryStore:
         self._collection = collection
         self._script = client.register_script(_WRITE)
 
-    async def read(self, owner: str) -> tuple[dict[str, Any] | None, str]:
+    async def read(self, owner: str) -> tuple[str | bytes | None, str]:
         """The inventory of an owner, if there is one, and its version."""
         record, version = await self._client.hmget(self._key(owner), ["record", "version"])
-        return (None if record is None else json.loads(record)), str(version or NO_VERSION)
+        return record, str(version or NO_VERSION)
 
     async def write(self, owner: str, record: dict[str, Any], version: Any, life: float, gone: Sequence[str]) -> bool:
         """Write an inventory and remove entries, unless somebody else has written it since it was read."""
