@@ -176,3 +176,13 @@ def test_a_payload_that_was_taken_out_is_read_as_the_payload(payload: Any) -> No
     bare = translate(body, to="bare")
     assert bare == payload and read(bare, dialect="bare") == Reply(payload)
     assert read(json.dumps(payload).encode(), dialect="bare") == Reply(payload)
+
+
+def test_a_body_in_its_own_dialect_keeps_what_no_contract_names() -> None:
+    """Only what its contract requires is filled in."""
+    said = {"code": "NOT_FOUND", "user_message": "It is gone.", "hint": {"moved": ["b"]}}
+    body = {"status": "error", "results": [], "error": said, "warnings": [{"message": "m", "since": 1}], "region": "eu"}
+    filled = translate(body, "standard-v2")
+    assert validate(filled).name == "standard-v2"
+    assert filled["error"]["hint"] == said["hint"] and filled["warnings"] == body["warnings"]
+    assert filled["region"] == "eu" and read(filled) == read(body)

@@ -77,7 +77,7 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     A duration that nobody measured is the least that a contract takes, and not the time that translating took. What
     was filled in is known: the result reads as the body does, and translated back it is the same body.
     """
-    from aerogram.dialects.origin import origin_of, put_back, remember
+    from aerogram.dialects.origin import keep_unnamed, origin_of, put_back, remember
 
     parsed = _parse_as(body, dialect)
     source, target = _choose(parsed, dialect), _named(to)
@@ -87,7 +87,9 @@ def translate(body: str | bytes | Mapping[str, Any], to: str | Dialect, *, diale
     origin = origin_of(parsed, source)
     if origin is not None and origin.get("dialect") == target.name:
         return put_back(made, origin)
-    if target.name not in ("bare", source.name):
+    if target.name == source.name:
+        return keep_unnamed(made, parsed, reply.extra or {})
+    if target.name != "bare":
         again = [source.complete(reply, **facts) for facts in _estimates(reply)]
         backs = [source.encode(one, said=reply) for one in again]
         if any(one is not reply for one in (whole, *again)) or any(back != parsed for back in backs):

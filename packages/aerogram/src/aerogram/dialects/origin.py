@@ -14,7 +14,7 @@ from typing import Any
 from aerogram.content.jsontext import is_index, pointer_of, steps_of
 from aerogram.dialects.protocol import KEY, ORIGIN, Dialect
 
-__all__ = ["origin_of", "put_back", "remember"]
+__all__ = ["keep_unnamed", "origin_of", "put_back", "remember"]
 
 
 def origin_of(body: Any, dialect: Dialect) -> Mapping[str, Any] | None:
@@ -47,6 +47,21 @@ def put_back(body: Any, origin: Mapping[str, Any]) -> Any:
     for pointer, value in origin.get("set", {}).items():
         body = _replace_at(body, steps_of(pointer), value, copies)
     return body
+
+
+def keep_unnamed(made: Any, body: Any, extra: Mapping[str, Any]) -> Any:
+    """A body in the dialect of the one that it was made of, with what that had and no reply has a place for.
+
+    What is `extra` in the reply stands where the contract allows additions.
+    """
+    if made is body:
+        return made
+    if isinstance(made, dict) and isinstance(body, dict):
+        kept = {name: keep_unnamed(one, body.get(name), extra) for name, one in made.items()}
+        return kept | {name: one for name, one in body.items() if name not in made and name not in extra}
+    if isinstance(made, list) and isinstance(body, list) and len(made) == len(body):
+        return [keep_unnamed(one, other, extra) for one, other in zip(made, body, strict=True)]
+    return made
 
 
 _NOTHING: Any = object()
