@@ -186,3 +186,12 @@ def test_a_body_in_its_own_dialect_keeps_what_no_contract_names() -> None:
     assert validate(filled).name == "standard-v2"
     assert filled["error"]["hint"] == said["hint"] and filled["warnings"] == body["warnings"]
     assert filled["region"] == "eu" and read(filled) == read(body)
+
+
+def test_a_reply_whose_only_member_looks_like_a_place_is_read_back() -> None:
+    """What stands in a payload is named in the same way."""
+    for data in ({"/a": None}, {"/a": [{"id": 1}]}, {"/0": [{"id": 1}]}):
+        for reply in (Reply.failed("NOT_FOUND", "x").replace(data=data), Reply.ok(data)):
+            for name in ("response-v2", "standard-v2", "knowledge-1.0", "problem")[: 4 if reply.problem else 3]:
+                whole = dialect(name).complete(reply, operation="get", duration_ms=1.0, tokens_estimated=1)
+                assert read(dialect(name).encode(whole)) == whole

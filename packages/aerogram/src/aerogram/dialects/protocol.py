@@ -397,9 +397,11 @@ def _leave_data(left: dict[str, Any], said: Any, heard: Any) -> None:
         if heard is not None:
             left[BOX] = None
         return
-    if isinstance(said, dict) and len(said) == 1 and next(iter(said.values())) is heard:
-        left[BOX] = next(iter(said))
-        return
+    if isinstance(said, dict) and len(said) == 1:
+        ((name, value),) = said.items()
+        if value is heard and not name.startswith("/"):  # which would be a place in the payload
+            left[BOX] = name
+            return
     if isinstance(heard, list) and len(heard) == 1 and heard[0] is said:
         left[BOX] = "/0"
         return
