@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
-from aerogram.cli.terminal import note, one_line, write_json, write_text
+from aerogram.cli.terminal import note, write_json, write_text
+from aerogram.content.line import one_line
 from aerogram.errors import ValidationFailed, require
 from aerogram_knowledge.hosting.settings import Option, Settings
 

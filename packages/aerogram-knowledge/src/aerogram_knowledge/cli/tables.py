@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from aerogram.cli.terminal import one_line
 from aerogram.codes import ABOUT_SIZE
+from aerogram.content.line import one_line
 from aerogram.reply import Reply
 
 __all__ = ["emptiness", "fact", "in_options", "kinds", "results", "search_command", "vendor"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from aerogram.archive import Archive
-from aerogram.cli.terminal import one_line
+from aerogram.content.line import one_line
 from aerogram.contract.cache import Cache
 from aerogram.errors import MissingExtra
 from aerogram.limits import Limits, Plan

@@ -6,8 +6,8 @@ import logging
 import sys
 from typing import Any, Final, TextIO
 
-from aerogram.cli.terminal import one_line
 from aerogram.content.jsontext import dumps, loads
+from aerogram.content.line import one_line
 from aerogram.telemetry import JsonLines, RequestIds
 from aerogram_knowledge.hosting.settings import Settings
 

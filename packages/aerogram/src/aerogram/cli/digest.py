@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from aerogram.cli.terminal import note, one_line, read_input, write_json, write_text
+from aerogram.cli.terminal import note, read_input, write_json, write_text
 from aerogram.content import jsontext
+from aerogram.content.line import one_line
 from aerogram.errors import ContractError, ValidationFailed
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from aerogram.cli.interrupt import INTERRUPTED, leave, on_interrupt
-from aerogram.cli.terminal import USAGE, fail, fail_with, note, one_line
+from aerogram.cli.terminal import USAGE, fail, fail_with, note
+from aerogram.content.line import one_line
 from aerogram.errors import AerogramError, MissingExtra
 from aerogram.reply import Problem
 

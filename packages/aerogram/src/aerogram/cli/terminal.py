@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from aerogram.content.jsontext import dumps
+from aerogram.content.line import one_line
 from aerogram.dialects import dialect
 from aerogram.errors import ContractError, MissingExtra, ReplyError, UnknownCode
 from aerogram.problems import problem_of
@@ -23,7 +24,6 @@ LARGEST_INPUT = 256 * 1024 * 1024
 """Bytes; an endless input ends here instead of filling the memory."""
 
 OK, BAD_INPUT, USAGE, BROKEN_PIPE = 0, 1, 2, 141
-_LONGEST_LINE = 2_000
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -106,12 +106,6 @@ def note(text: str) -> None:
     if sys.stderr is not None:
         sys.stderr.write(f"aerogram: {one_line(text)}\n")
         sys.stderr.flush()
-
-
-def one_line(text: str) -> str:
-    """Text that is safe on a terminal: one line, no control characters, not endless."""
-    cut = text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…"
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in cut)
 
 
 def _message(error: Exception) -> str:

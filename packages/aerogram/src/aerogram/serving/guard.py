@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from aerogram._http.exchange import BODY, EXCHANGE, START, App, Exchange, Message, Receive, Scope, Send
 from aerogram._http.negotiation import HttpRefusal
 from aerogram._http.responses import Fields, render
-from aerogram.cli.terminal import one_line
+from aerogram.content.line import one_line
 from aerogram.dialects import dialect
 from aerogram.errors import MissingExtra, ReplyError, Unauthenticated, Unavailable
 from aerogram.problems import problem_of
