@@ -24,9 +24,10 @@ LADDERS = {
         ("contract",),
         ("answer", "documents"),
         ("_http", "_mcp", "aerogram"),
-        ("client", "fastmcp", "gateway", "mcp", "starlette"),
+        ("client", "fastmcp", "mcp", "serving", "starlette"),
+        ("gateway",),
         ("cli",),
-        ("__main__", "fastapi", "serving"),
+        ("__main__", "fastapi"),
         ("testing",),
     ),
     "aerogram_page": (

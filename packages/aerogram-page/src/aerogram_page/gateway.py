@@ -20,9 +20,9 @@ from aerogram.gateway.browser import open_browser
 from aerogram.gateway.report import Entry
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server
+from aerogram.serving.machine import OnThisMachine
 from aerogram_page.calls import CallHistory, KeptCall
 from aerogram_page.host import Host
-from aerogram_page.inspection import NoKeys, OnThisMachine
 from aerogram_page.live import Feed
 from aerogram_page.routes import EXEMPTIONS, page_app
 
@@ -73,9 +73,9 @@ class GatewayPage:
     async def serving(self) -> AsyncIterator[str]:
         """As long as this lasts, the page is at an address."""
         rules = OnThisMachine()
-        with listening(rules.host, 0, None) as listener:
+        with listening(rules.host, 0) as listener:
             app = page_app(self._host)
-            protect(app, rules, NoKeys(), EXEMPTIONS)
+            protect(app, rules, None, EXEMPTIONS)
             server = make_server(app, rules)
             server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # not ours
             answering = asyncio.ensure_future(answer_on(server, listener))

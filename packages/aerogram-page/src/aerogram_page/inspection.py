@@ -6,12 +6,11 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from aerogram.errors import Unauthenticated
 from aerogram.serving.guard import protect
 from aerogram.serving.listener import answer_on, listening, make_server, run_to_the_end, signals
+from aerogram.serving.machine import OnThisMachine
 from aerogram_page.host import standalone_host
 from aerogram_page.opening import OpenedReply
 from aerogram_page.routes import EXEMPTIONS, page_app
@@ -19,42 +18,17 @@ from aerogram_page.routes import EXEMPTIONS, page_app
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["NoKeys", "OnThisMachine", "inspect"]
-
-
-@dataclass(frozen=True)
-class OnThisMachine:
-    """The rules of a page that one person looks at."""
-
-    host: str = "127.0.0.1"
-    transport: str = "http"
-    auth: str = "none"
-    allowed_hosts: tuple[str, ...] = ()
-    allowed_origins: tuple[str, ...] = ()
-    max_body: int = 2**20
-    timeout: float = 30.0
-    max_connections: int = 1000
-    grace: float = 1.0
-
-
-class NoKeys:
-    """A server whose callers need none."""
-
-    has_active = False
-
-    def check(self, secret: str) -> NoReturn:  # noqa: ARG002 - there is none that it could be
-        """Refuse."""
-        raise Unauthenticated("The API key is not valid", remediation="Ask without a key")
+__all__ = ["inspect"]
 
 
 def inspect(opened: OpenedReply | None = None, *, port: int = 0, ready: Callable[[str], object] | None = None) -> None:
     """Show a reply, or a page to paste one into, until the process is told to end; `ready` hears the address."""
     rules = OnThisMachine()
-    with listening(rules.host, port, None) as listener:
+    with listening(rules.host, port, ("--port ",)) as listener:
         host = standalone_host()
         host.opened = opened
         app = page_app(host)
-        protect(app, rules, NoKeys(), EXEMPTIONS)
+        protect(app, rules, None, EXEMPTIONS)
         logging.getLogger("aerogram").addHandler(logging.NullHandler())
         server = make_server(app, rules)
         run_to_the_end(_show(server, listener, ready or (lambda _: None)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import socket
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -110,9 +109,13 @@ async def serve_port(
 
     Host and Origin have to be of this machine. `leave` has to end the process, whatever its threads still wait for.
     """
-    import uvicorn
     from starlette.applications import Starlette
 
+    from aerogram.serving import listener
+    from aerogram.serving.guard import protect
+    from aerogram.serving.machine import OnThisMachine
+
+    rules = OnThisMachine(host, max_body=LARGEST, timeout=0.0, grace=GRACE)
     parts = [
         make_server(relay).streamable_http_app(host=host, streamable_http_path=path, max_request_body_size=LARGEST)
         for path, relay in relays.items()
@@ -128,14 +131,12 @@ async def serve_port(
             yield
 
     app = Starlette(routes=[route for part in parts for route in part.routes], lifespan=running)
-    settings = uvicorn.Config(app, log_config=None, log_level="error", timeout_graceful_shutdown=GRACE, ws="none")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or each answer waits for the client's receipt
+    protect(app, rules, None)
+    with listener.listening(host, port, ("--listen ",)) as place:
         shown = f"[{host}]" if ":" in host else host
         for path in relays:
-            report.note(f"listening on http://{shown}:{listener.getsockname()[1]}{path}")
-        server = uvicorn.Server(settings)
+            report.note(f"listening on http://{shown}:{place.getsockname()[1]}{path}")
+        server = listener.make_server(app, rules)
         server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]  # ours count
 
         def end() -> None:
@@ -144,9 +145,7 @@ async def serve_port(
 
         async with _showing(page, report):
             _on_signals(end)
-            await server.serve([listener])
-            if server.force_exit and server.started:  # else the servers behind would go on
-                await server.lifespan.shutdown()
+            await listener.answer_on(server, place)
     report.end()
     leave()
 

@@ -54,12 +54,12 @@ class Access(Protocol):
         """Who needs a key: `none`, `keys` for everybody, `auto` for callers from elsewhere."""
 
     @property
-    def allowed_hosts(self) -> Sequence[str]:
-        """The names that it is known by."""
+    def allowed_hosts(self) -> Sequence[str] | None:
+        """The names that it is known by; None where none can be listed."""
 
     @property
-    def allowed_origins(self) -> Sequence[str]:
-        """The pages of others that may call it."""
+    def allowed_origins(self) -> Sequence[str] | None:
+        """The pages of others that may call it, in the same way."""
 
 
 class AccessKey(Protocol):
@@ -143,12 +143,13 @@ class _HostPort(NamedTuple):
 class AccessCheck:
     """Lets requests in or refuses them."""
 
-    def __init__(self, settings: Access, keys: AccessKeys) -> None:
+    def __init__(self, settings: Access, keys: AccessKeys | None) -> None:
+        """`keys` is None where nobody has one: what somebody sends as one is not looked at."""
         self._needs_key = needs_keys(settings)
         self._keys = keys
         self._own = settings.host.strip("[]").lower()
         self._hosts = settings.allowed_hosts
-        self._origins = frozenset(settings.allowed_origins)
+        self._origins = settings.allowed_origins
 
     def admit(self, headers: Headers, *, is_open: bool = False) -> AuthenticatedCaller | None:
         """Who asks, or None for somebody who need not say; a refusal is a `ReplyError`."""
@@ -162,40 +163,41 @@ class AccessCheck:
         if parts is None:
             raise Forbidden("The request does not name its host", remediation="Send one Host header")
         name = parts[1].strip("[]").lower().rstrip(".")
-        if not (_address(name) or is_loopback(name) or name == self._own or _is_listed(name, self._hosts)):
+        if not (_address(name) or is_loopback(name) or name == self._own or _is_listed(name, self._hosts or ())):
             raise Forbidden(
                 f"This server is not known as {name[:100]!r}",
-                remediation=f"Call it by its address, or list the name: --allowed-hosts {name[:100]}",
+                remediation="Call it by its address"
+                + ("" if self._hosts is None else f", or list the name: --allowed-hosts {name[:100]}"),
             )
         return _HostPort(name, int(parts[2]) if parts[2] else None)
 
     def _check_origin(self, headers: Headers, host: _HostPort) -> None:
         for raw in headers.get(b"origin", ()):
             origin = raw.decode("latin-1").lower()
-            if not (self._origins & {"*", origin} or _is_own(origin, host)):
+            if not ({"*", origin}.intersection(self._origins or ()) or _is_own(origin, host)):
                 raise Forbidden(
                     f"Pages of {origin[:100]!r} may not call this server",
-                    remediation=f"List the origin: --allowed-origins {origin[:100]}",
+                    remediation=None if self._origins is None else f"List the origin: --allowed-origins {origin[:100]}",
                 )
 
     def _identify(self, headers: Headers, *, is_open: bool) -> AuthenticatedCaller | None:
-        secret = _secret(headers)
-        if secret is not None:
-            return AuthenticatedCaller(self._check_key(secret))
+        if self._keys is not None and (secret := _secret(headers)) is not None:
+            return AuthenticatedCaller(_check_key(self._keys, secret))
         if self._needs_key and not is_open:
             raise Unauthenticated(
                 "An API key is needed", remediation="Send a key in the X-API-Key header, or as a Bearer token"
             )
         return None
 
-    def _check_key(self, secret: str) -> AccessKey:
-        try:
-            return self._keys.check(secret)
-        except ReplyError:
-            raise
-        except (AerogramError, OSError) as error:
-            log.error("API keys cannot be read: %s", error)  # noqa: TRY400 - the message has it all
-            raise Unavailable("API keys cannot be checked at the moment") from error
+
+def _check_key(keys: AccessKeys, secret: str) -> AccessKey:
+    try:
+        return keys.check(secret)
+    except ReplyError:
+        raise
+    except (AerogramError, OSError) as error:
+        log.error("API keys cannot be read: %s", error)  # noqa: TRY400 - the message has it all
+        raise Unavailable("API keys cannot be checked at the moment") from error
 
 
 def _secret(headers: Headers) -> str | None:

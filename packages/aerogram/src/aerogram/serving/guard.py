@@ -75,7 +75,7 @@ class Exemptions(NamedTuple):
 NO_EXEMPTIONS: Final = Exemptions()
 
 
-def protect(app: Any, settings: Rules, keys: AccessKeys, exempt: Exemptions = NO_EXEMPTIONS) -> None:
+def protect(app: Any, settings: Rules, keys: AccessKeys | None, exempt: Exemptions = NO_EXEMPTIONS) -> None:
     """Guard a Starlette application; call it before the application starts, and before `install` or after it."""
     from starlette.requests import ClientDisconnect
 
@@ -171,7 +171,7 @@ class GuardMiddleware:
         app: App,
         *,
         settings: Rules,
-        keys: AccessKeys,
+        keys: AccessKeys | None,
         open_paths: frozenset[str] = OPEN_PATHS,
         exempt: Exemptions = NO_EXEMPTIONS,
     ) -> None:

@@ -31,6 +31,8 @@ _AT_ONCE: Final = 64
 """Connections that are taken before those that were taken are looked at: a place, or none and closed again."""
 FILES: Final = 512
 """Open files that a server needs besides its connections: its index and stores, and those who wait for a place."""
+_WAYS: Final = ("--port ", "AEROGRAM_PORT=")
+"""Where somebody says which port a server takes."""
 
 log = logging.getLogger("aerogram.server")
 
@@ -56,23 +58,23 @@ class Bounds(Protocol):
 
 
 @contextlib.contextmanager
-def listening(host: str, port: int, variable: str | None = "AEROGRAM_PORT") -> Iterator[socket.socket]:
-    """A socket that listens, taken before any work is done; the `variable` is another way to choose its port."""
+def listening(host: str, port: int, ways: Sequence[str] = _WAYS) -> Iterator[socket.socket]:
+    """A socket that listens, taken before any work is done; `ways` are those in which its port is chosen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         found = socket.create_server((host.strip("[]"), port), family=family, backlog=_WAITING)
     except OSError as error:
-        raise _listen_error(error, host, port, variable) from error
+        raise _listen_error(error, host, port, ways) from error
     with found:
         yield found
 
 
-def _listen_error(error: OSError, host: str, port: int, variable: str | None) -> AerogramError:
+def _listen_error(error: OSError, host: str, port: int, ways: Sequence[str]) -> AerogramError:
     if error.errno == errno.EADDRINUSE:
-        other = f" or {variable}={port + 1}" if variable else ""
-        return PortTaken(f"port {port} is taken: end the other server, or choose another with --port {port + 1}{other}")
+        others = " or ".join(f"{way}{port + 1}" for way in ways)
+        return PortTaken(f"port {port} is taken: end the other server, or choose another with {others}")
     if error.errno == errno.EACCES:
-        return PortTaken(f"port {port} needs more rights: choose one above 1023, as in --port 8000")
+        return PortTaken(f"port {port} needs more rights: choose one above 1023, as in {ways[0]}8000")
     return AerogramError(f"cannot listen on {host}: {error.strerror or error}")
 
 
