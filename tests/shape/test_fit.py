@@ -11,10 +11,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from aerogram.channels import Sizer
+from aerogram.channels import Payload, Sizer
 from aerogram.cursor import Cursors
 from aerogram.errors import ValidationFailed
-from aerogram.reply import Citation, Notice, Page, Reply, Telemetry
+from aerogram.reply import WAY_ON, Citation, Notice, Page, Reply, Telemetry
 from aerogram.shape.fit import Fitted, fit, without_archive
 from aerogram.shape.modes import RecordType
 from aerogram.shape.pages import Pager, take
@@ -439,6 +439,15 @@ def test_a_text_goes_on_at_the_next_cursor_too() -> None:
         if fitted.page is not None:
             assert fitted.page.cursor == f"c{len(seen)}"
     assert seen == text
+
+
+@pytest.mark.parametrize("line", ["Line {}. \r\n ", "Item {}:\r\n  \r\n ", "x {}\r\n\r\n "])
+def test_a_page_of_a_text_is_within_its_budget_where_less_of_it_has_more_tokens(line: str) -> None:
+    text, sizer = "".join(map(line.format, range(600))), Sizer("bare", payload=Payload())
+    page = Page(has_more=False, total=len(text), extra={WAY_ON: ["retrieve(hash='83bb535d4324', as_text=True", 0]})
+    for budget in range(100, 400, 7):
+        fitted = fit(Reply.ok(text, page=page), budget, measure=sizer, resume=cursor_after(0)).reply
+        assert sizer(fitted) <= budget
 
 
 def test_what_may_also_be_null_can_be_shortened() -> None:

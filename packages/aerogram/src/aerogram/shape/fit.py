@@ -773,8 +773,11 @@ class _Fitting:
             last = count_last(count, len(text))
             return self._say(changes, "partial", words, {}, how="more", last=last, **place)
 
-        count = self._longest(text, lambda count: self.measure.dearest(dress(count)))
-        count = page_end(text, count) if self.draft.resume is not None else reading_end(text, count, mark)
+        def end(most: int) -> int:
+            return page_end(text, most) if self.draft.resume is not None else reading_end(text, most, mark)
+
+        # as it ends, for a shorter text may have more tokens
+        count = end(self._longest(text, lambda most: self.measure.dearest(dress(end(most)))))
         if not count or self.manner.mold.keeps_whole(text):
             return None
         plain = dress(count)
