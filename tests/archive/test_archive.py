@@ -254,6 +254,17 @@ async def test_what_can_never_fit_the_quota_is_refused(open_archive: OpenArchive
     assert (await archive.get(kept.hash, principal=owner)).value() == "small"
 
 
+async def test_more_entries_at_once_than_there_may_be_are_refused(open_archive: OpenArchive) -> None:
+    archive, owner = open_archive(most_entries=3), somebody()
+    (kept,) = await archive.put(Content.of_text("small"), principal=owner)
+    several = [Content.of_text(letter) for letter in "abcd"]
+    with pytest.raises(QuotaExceeded):
+        await archive.put(*several, principal=owner)
+    assert (await archive.get(kept.hash, principal=owner)).value() == "small"
+    await archive.put(*several[:3], *several[:3], principal=owner)  # what is the same is one
+    assert [(await archive.get(one.hash, principal=owner)).value() for one in several[:3]] == ["a", "b", "c"]
+
+
 async def test_a_unique_beginning_of_a_hash_is_enough(open_archive: OpenArchive) -> None:
     archive, owner = open_archive(), somebody()
     (stored,) = await archive.put(Content.of_json(ROWS), principal=owner)

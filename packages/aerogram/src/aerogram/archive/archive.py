@@ -372,12 +372,13 @@ class Archive:
         await self.close()
 
     def _refuse_oversized(self, contents: tuple[Content, ...]) -> None:
-        size = sum(len(content.body) for content in contents)
-        if size > self._quota:
+        size, count = sum(len(content.body) for content in contents), len({content.hash for content in contents})
+        if size > self._quota or count > self._most_entries:
             raise QuotaExceeded(
-                f"{size} bytes do not fit into an archive of {self._quota} bytes",
+                f"{count} entries of {size} bytes do not fit into an archive of {self._most_entries} entries"
+                f" and {self._quota} bytes",
                 remediation="Ask for less at once, or raise the quota of the archive",
-                details={"size": size, "quota": self._quota},
+                details={"size": size, "quota": self._quota, "entries": count, "most_entries": self._most_entries},
             )
 
     async def _write(self, waiting: list[_Put]) -> None:
