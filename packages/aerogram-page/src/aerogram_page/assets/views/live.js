@@ -169,7 +169,7 @@ const seen = () =>
     document.hidden ? document.addEventListener("visibilitychange", () => done(), { once: true }) : done(),
   );
 
-/** Ends with `signal`, and when the page is hidden: each stream takes one of a browser's six connections to a server. */
+/** Ends with `signal`, and when the page is hidden: a stream takes one of a browser's six connections to a server. */
 function whileSeen(signal) {
   const hidden = new AbortController();
   document.addEventListener("visibilitychange", () => hidden.abort(), { once: true, signal });
