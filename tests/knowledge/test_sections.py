@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from aerogram.tokens import best_counter
 from aerogram_knowledge.documents.chunks import chunks_of
 from aerogram_knowledge.documents.document import File, read_file
+from aerogram_knowledge.documents.sections import layout_of
 
 CONTENTS = """<html><head><title>2. Files — The Manual 4.6</title></head><body>
 <div><h3>Navigation</h3><ul><li>next</li></ul></div>
@@ -157,3 +160,12 @@ def test_each_paragraph_has_the_heading_that_the_tree_has_before_it(markup):
         elif node.tag == "p":
             holders = [one.header.split(" > ")[-1] for one in chunks if node.text() in one.text]
             assert (last or "Page") in holders, (node.text(), last)
+
+
+@pytest.mark.parametrize(
+    "line", ["# a" + "#" * 60_000 + "x", "# a" + " " * 60_000 + "x", "# " + "[" * 60_000, "# " + "[a](" * 15_000]
+)
+def test_the_time_for_a_heading_grows_with_its_length(line):
+    started = time.perf_counter()
+    assert layout_of(f"{line}\n\nWords.", "markdown").sections
+    assert time.perf_counter() - started < 2

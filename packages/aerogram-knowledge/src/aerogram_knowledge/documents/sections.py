@@ -26,7 +26,7 @@ __all__ = ["Layout", "Section", "Span", "layout_of"]
 LONGEST_HEADING: Final = 160
 TRAIL: Final = " > "
 
-_ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
+_ATX: Final = re.compile(r"^(#{1,6})[ \t]+(.+)$", re.MULTILINE)
 _SETEXT: Final = re.compile(r"^([^\n#>|`\s-][^\n]{0,159})\n(=+|-{3,})$", re.MULTILINE)
 _RST: Final = re.compile(
     # the names by which other pages refer to a heading stand above it
@@ -37,7 +37,7 @@ _TABLE: Final = re.compile(r"(?:^[ \t]*\|[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
 _LINE: Final = re.compile(r"[^\n\f]+")
 _RAW_LINE: Final = re.compile("[^\n\r\v\f\x85\u2028\u2029]+")
 _ANCHOR: Final = re.compile(r"\s*[¶§🔗\uf0c1]+$|\s+#$|^-\s+")
-_MARKS: Final = re.compile(r"(?<!\w)[*_`]+|[*_`]+(?!\w)|!?\[([^\]]*)\]\([^)]*\)")
+_MARKS: Final = re.compile(r"(?<!\w)[*_`]+|[*_`]+(?!\w)|!?\[([^\[\]]*)\]\([^)\[]*\)")
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -174,12 +174,18 @@ def _marked_blocks(text: str) -> list[Span]:
 
 
 def _markdown(text: str) -> list[Heading]:
-    found = [Heading(*one.span(), len(one[1]), _plain(one[2]), one.span(2)) for one in _ATX.finditer(text)]
+    found = list(map(_atx_heading, _ATX.finditer(text)))
     found += [
         Heading(*one.span(), 1 if one[2][0] == "=" else 2, _plain(one[1]), one.span(1))
         for one in _SETEXT.finditer(text)
     ]
     return list(_outside(_code_spans(text), sorted(one for one in found if one.words)))
+
+
+def _atx_heading(found: re.Match[str]) -> Heading:
+    """A heading that begins with `#`, and may end so."""
+    words = found[2].rstrip("#").rstrip(" \t") or found[2][0]
+    return Heading(*found.span(), len(found[1]), _plain(words), (found.start(2), found.start(2) + len(words)))
 
 
 def _outside(blocks: Iterable[Span], headings: Iterable[Heading]) -> Iterator[Heading]:
