@@ -95,6 +95,14 @@ def test_a_path_that_the_index_does_not_know_is_refused_with_those_that_it_does(
     assert "Traceback" not in done.stderr
 
 
+def test_an_empty_path_is_refused_and_does_not_mean_this_folder(run):
+    run("ingest", "public")
+    done = run("index", "forget", "")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "empty" in done.stderr
+    assert run("index", "forget", ".").returncode == 0
+
+
 def hits(address: str, words: str) -> str:
     with urllib.request.urlopen(f"{address}/v1/search?q={words}&response_mode=full") as answer:
         return answer.read().decode()

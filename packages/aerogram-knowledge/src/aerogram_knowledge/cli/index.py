@@ -322,7 +322,7 @@ def rebuild(index: _Index = _DEFAULT_INDEX, store: _Store = None, embedder: _Emb
 
 
 def forget(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder or file that was read; it may be gone.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A folder or file that was read; it may be gone.")],
     index: _Index = _DEFAULT_INDEX,
     store: _Store = None,
     embedder: _Embedder = None,

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from aerogram.errors import NotFound
+from aerogram.errors import NotFound, ValidationFailed
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.knowledge import Knowledge, places
 from aerogram_knowledge.roots import Roots, absolute
@@ -30,6 +30,8 @@ class RemovalResult:
 
 def forget(knowledge: Knowledge, path: str | os.PathLike[str]) -> RemovalResult:
     """Take everything out of an index that was read at a path or below it; NotFound when that is nothing."""
+    if not os.fspath(path):
+        raise ValidationFailed("The path to forget is empty", remediation="Name a folder or a file; this folder is `.`")
     place = absolute(path)
     known = places(knowledge)
     gone = {name for name, (_, file) in known.items() if file.is_relative_to(place)}
