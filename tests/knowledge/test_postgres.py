@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import unicodedata
 
 import pytest
 
@@ -127,6 +128,18 @@ def test_copies_in_an_index_that_did_not_number_words_are_known_after_its_upgrad
     with Knowledge(url) as index:
         found = index.search("apples harvest", response_mode="metadata").data
         assert [(row["source_file"], row["also_in"]) for row in found] == [("a.md", ["b.md"])] * 2
+
+
+def test_names_in_an_index_that_kept_them_as_they_were_written_are_found_after_its_upgrade(postgres, write):
+    url, apart = postgres.new_database(), unicodedata.normalize("NFD", "Äpfel/a.md")
+    with Knowledge(url) as index:
+        index.ingest(write({apart: HARVEST, "b.md": GUIDE}))
+    keys = "category_key = normalize(category_key, NFD), steps = ARRAY(SELECT normalize(x, NFD) FROM unnest(steps) x)"
+    older = f"UPDATE aerogram_documents SET {keys}", "UPDATE aerogram_state SET version = 5"
+    postgres.execute(*older, database=url.rpartition("/")[2])
+    with Knowledge(url) as index:
+        for filters in ({"path": "Äpfel"}, {"category": "äpfel"}):
+            assert {row["source_file"] for row in index.search("apples", filters=filters).data} == {apart}
 
 
 def test_the_verbs_take_an_address(database, write):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 
 import numpy as np
@@ -220,6 +221,19 @@ def test_filters_hold_for_words_and_for_meaning(shared_small, filters, expected,
     )
     assert found
     assert found <= set(expected)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_filters_take_a_letter_and_its_accent_as_one_or_as_two(write, index, form):
+    """Some systems take the letters of file names apart, and whoever asks writes them as one."""
+    name, asked = unicodedata.normalize("NFD", "Verträge/Kündigung.md"), unicodedata.normalize(form, "verträge")
+    index.ingest(
+        write({name: "# Lease\n\nA lease ends in May.\n", "other/a.md": "# Lease\n\nA lease begins in May.\n"})
+    )
+    for filters in ({"path": asked}, {"category": asked}):
+        for method in ("bm25", "vector", "hybrid"):
+            found = index.search("lease", filters=filters, method=method).data
+            assert [row["source_file"] for row in found] == [name]
 
 
 def test_an_answer_without_results_says_why(small, tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import unicodedata
 from contextlib import closing
 from pathlib import Path
 
@@ -66,6 +68,21 @@ def test_an_index_of_the_first_version_is_upgraded_when_it_is_opened(older):
         assert index.search("access token valid").data[0]["source_file"] == "guides/token.md"
         assert index.check().is_sound
     assert version_of(older) == VERSION
+
+
+def test_the_names_in_an_older_index_are_found_in_any_form_of_unicode(older):
+    with Knowledge(older) as index:
+        index.check()
+    apart = unicodedata.normalize("NFD", "Verträge/Kündigung.md")
+    with closing(sqlite3.connect(older / "rows.sqlite")) as rows, rows:
+        said = (apart, apart, apart.lower(), apart.lower())
+        rows.execute("UPDATE documents SET path = ?, file = ?, path_key = ?, file_key = ? WHERE id = 1", said)
+        rows.execute("PRAGMA user_version = 6")
+    shutil.rmtree(older / "keywords")
+    with Knowledge(older) as index:
+        for method in ("bm25", "vector"):
+            found = index.search("Kündigung", filters={"path": "Verträge"}, method=method).data
+            assert [row["source_file"] for row in found] == [apart]
 
 
 def ids_of(index: Knowledge) -> dict[str, int]:

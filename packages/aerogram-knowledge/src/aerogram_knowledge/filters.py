@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -75,8 +76,8 @@ _ASKED: Final = tuple(one.name for one in fields(Filters) if one.name != "withhe
 
 
 def key_of(value: str) -> str:
-    """A value as it is compared with what a caller asks for."""
-    return value.strip().lower()
+    """A value as it is compared with what a caller asks for: some systems take the letters of file names apart."""
+    return unicodedata.normalize("NFC", value.strip().lower())
 
 
 def steps_of(path: str, file: str) -> list[str]:

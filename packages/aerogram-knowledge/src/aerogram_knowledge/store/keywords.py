@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Keywords", "Posting", "Scores", "View"]
 
-FORMAT: Final = 4
-"""Changes whenever the fields, or the terms that the lexicon makes, do."""
+FORMAT: Final = 5
+"""Changes whenever the fields, the terms that the lexicon makes, or the keys that are compared do."""
 HEAP: Final = 64_000_000
 COUNTED: Final = 20_000
 """For so many terms it is remembered how many chunks have them: most of what is asked for comes again."""

@@ -71,6 +71,8 @@ ALTER TABLE documents ADD COLUMN category_key TEXT;
 ALTER TABLE documents ADD COLUMN license_key TEXT;
 ALTER TABLE documents ADD COLUMN path_key TEXT;
 ALTER TABLE documents ADD COLUMN file_key TEXT;
+"""
+_FILL_KEYS: Final = """
 UPDATE documents SET category_key = key_of(category), license_key = key_of(license), path_key = key_of(path),
   file_key = key_of(file);
 """
@@ -95,7 +97,7 @@ INSERT INTO wordings SELECT c.id, words_of(c.text, d.language) FROM chunks c JOI
 CREATE INDEX wordings_words ON wordings (words);
 """
 
-MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS, _NOTES, _BORN, _WORDINGS)
+MIGRATIONS: Final = (_TABLES, _SHARED, _KEYS + _FILL_KEYS, _NOTES, _BORN, _WORDINGS, _FILL_KEYS)
 VERSION: Final = len(MIGRATIONS)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.content.jsontext import dumps
 from aerogram.reply import utc_timestamp
-from aerogram_knowledge.filters import steps_of
+from aerogram_knowledge.filters import key_of, steps_of
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity, MetaChange
 from aerogram_knowledge.store.postgres import postings
@@ -246,7 +246,8 @@ def _document(entry: DocumentEntry, checksum: str) -> tuple[Any, ...]:
     said = [getattr(document, name) for name in DOCUMENT.split(", ")[:10]]
     source = document.source
     about = [source.hash, f"{source.extractor}/{source.version}", checksum, entry.fetched_at or utc_timestamp()]
-    keys = [_key(document.category), _key(document.license), dumps(steps_of(document.path, document.file)).decode()]
+    named = [key_of(one) if one else None for one in (document.category, document.license)]
+    keys = [*named, dumps(steps_of(document.path, document.file)).decode()]
     return tuple(writable(one) for one in [*said, *about, *keys, len(entry.chunks)])
 
 
@@ -322,10 +323,6 @@ def numbers_of(vector: bytes) -> str:
     import numpy as np
 
     return f"[{','.join(map(str, np.frombuffer(vector, np.int8).tolist()))}]"
-
-
-def _key(value: str | None) -> str | None:
-    return value.strip().lower() if value else None
 
 
 def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:

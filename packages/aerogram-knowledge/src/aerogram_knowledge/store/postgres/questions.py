@@ -187,10 +187,10 @@ def condition(filters: Filters, first: int = 1) -> tuple[str, list[Any]]:
     parts: list[str] = []
     values: list[Any] = []
     for test, wanted in (
-        ("d.category_key = ANY({})", [one.strip().lower() for one in filters.category]),
-        ("d.license_key = ANY({})", [one.strip().lower() for one in filters.license]),
+        ("d.category_key = ANY({})", list(map(key_of, filters.category))),
+        ("d.license_key = ANY({})", list(map(key_of, filters.license))),
         ("(d.license_key IS NULL OR d.license_key <> ALL({}))", list(filters.withheld)),
-        ("d.steps && {}::text[]", [key_of(one) for one in filters.path]),
+        ("d.steps && {}::text[]", list(map(key_of, filters.path))),
         ("d.dated >= {}", filters.after),
         ("d.dated <= {}", filters.before),
     ):

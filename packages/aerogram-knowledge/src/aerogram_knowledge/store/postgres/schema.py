@@ -83,7 +83,12 @@ _WORDINGS: Final = (
     "CREATE INDEX aerogram_wordings_words ON aerogram_wordings (words)"
 )
 
-MIGRATIONS: Final = (_NOTES, _WORDS, _WORDS, _WORDINGS)
+_COMPOSED: Final = (
+    "UPDATE aerogram_documents SET category_key = normalize(category_key), license_key = normalize(license_key), "
+    "steps = ARRAY(SELECT normalize(step) FROM unnest(steps) step)"
+)
+
+MIGRATIONS: Final = (_NOTES, _WORDS, _WORDS, _WORDINGS, _COMPOSED)
 """What takes a database from the first version to the next, and on."""
 VERSION: Final = 1 + len(MIGRATIONS)
 NEW_WORDS: Final = 4
