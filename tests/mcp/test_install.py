@@ -14,7 +14,7 @@ from aerogram import Contract, read
 from aerogram.contract.cache import Cache
 from aerogram.contract.deprecation import Deprecations
 from aerogram.errors import AerogramError, InvalidReply
-from aerogram.limits import Plan
+from aerogram.limits import Limits, Plan
 from aerogram.sanitize import Redaction
 from aerogram.shape.modes import RecordType
 from aerogram.tokens import Budget, find_counter
@@ -152,6 +152,7 @@ NAMING = [
     {"kinds": {"serach": KIND}},
     {"cached": ["serach"], "cache": Cache.in_memory()},
     {"deprecations": {"serach": Deprecations()}},
+    {"limits": Limits.in_memory(Plan.of(per_tool={"serach": "5/minute", "prompts/get": "9/minute", "*": "9/minute"}))},
 ]
 
 

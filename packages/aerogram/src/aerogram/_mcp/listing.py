@@ -37,6 +37,8 @@ log = logging.getLogger("aerogram")
 SchemaForm: TypeAlias = Literal["slim", "full", "own"]
 
 
+OTHER_METHODS: Final = ("resources/read", "prompts/get")
+"""What is limited besides the calls of tools, under its own name."""
 SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 """By this Claude Code learns that a tool has larger results than it takes otherwise."""
 UNTOLD_CHARACTERS: Final = 50_000
@@ -159,7 +161,8 @@ class Listing:
     def names_by_setting(self) -> dict[str, Collection[str]]:
         """The tools that the settings name."""
         by_name = () if isinstance(self._controls, (bool, type(None))) else tuple(self._controls)
-        return {"controls": by_name, **self._contract.names_by_setting}
+        named = self._contract.names_by_setting
+        return {"controls": by_name, **named, "limits": [one for one in named["limits"] if one not in OTHER_METHODS]}
 
     def check_names(self, known: Collection[str]) -> None:
         """Say of which tools the settings speak that are not there; once, when there are tools to compare with."""

@@ -86,7 +86,8 @@ class Contract:
     @property
     def names_by_setting(self) -> dict[str, Collection[str]]:
         """The operations that its settings name."""
-        return {name: tuple(getattr(self, name)) for name in _BY_OPERATION}
+        named = {name: tuple(getattr(self, name)) for name in _BY_OPERATION}
+        return {**named, "limits": () if self.limits is None else self.limits.tools}
 
     @cached_property
     def speaker(self) -> Dialect:

@@ -229,6 +229,8 @@ class Limits:
         self._counters = counters
         self._plan_of = plan if callable(plan) else lambda _: plan
         self._free = free
+        self.tools = () if callable(plan) else tuple(one for one in plan.per_tool if one != EVERY_TOOL)
+        """The tools that its plan names, unless each caller has another plan."""
         self._warn_below = warn_below
         self._on_outage = on_outage
         self._clock = clock
