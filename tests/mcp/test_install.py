@@ -70,6 +70,10 @@ async def listed(server):
             {"budget": "by-client 249", "dialect": "response-v2"},
             "too small for response-v2: give it 250 tokens",
         ),
+        (
+            {"budget": 399, "dialect": "response-v2", "offers": ["knowledge-1.0"]},
+            "budget is 399, too small for knowledge-1.0: give it 400 tokens or more",
+        ),
         ({"budget": "by-client 599 bytes"}, "budget is 599 bytes, too small for bare: give it 600 bytes or more"),
         (
             {"budget": Budget(399), "dialect": "knowledge-1.0"},

@@ -153,6 +153,8 @@ class Listing:
         self.text_schema = text_schema
         own = contract.speaker
         spoken = tuple(own if name == own.name else dialect_named(name) for name in offer.dialects)
+        for one in spoken:
+            contract.insist_on_room(one)
         self.spoken = spoken if form and contract.channels != "text" else ()
         self.own_tools: frozenset[str] = frozenset()
         self.has_checked_names = False

@@ -204,7 +204,6 @@ class Service:
             raise InvalidReply(f"offers is a list of dialects, such as [{offers!r}]")
         if flags is not None and not isinstance(flags, Flags):
             raise InvalidReply(f"flags is a Flags, not {type(flags).__name__}: Flags.from_environment(…)")
-        contract.insist_on_room(contract.speaker)
         self.contract = contract
         self.cleaner = Cleaner(contract.sanitizers)
         self._shows_errors = shows_errors
