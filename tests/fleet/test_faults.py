@@ -251,6 +251,36 @@ def test_while_postgresql_is_away_known_keys_stay_known_and_no_other_is_called_w
     assert ask("aero_00000000_" + "x" * 43).status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("breaks", "mends"),
+    [
+        ("ALTER ROLE app NOLOGIN", "ALTER ROLE app LOGIN"),
+        ("ALTER ROLE app NOSUPERUSER", "ALTER ROLE app SUPERUSER"),
+        ("ALTER DATABASE {0} RENAME TO moved", "ALTER DATABASE moved RENAME TO {0}"),
+    ],
+    ids=["user", "rights", "database"],
+)
+def test_what_is_wrong_with_the_database_is_no_fault_of_callers_and_the_log_says_it(
+    fleet, postgres, copied_database, breaks, mends
+):
+    name = copied_database.rpartition("/")[2]
+    postgres.execute("DROP ROLE IF EXISTS app", "CREATE ROLE app SUPERUSER LOGIN")
+    (server,) = fleet.add("--store", postgres.url(name, "app"))
+    cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+    ask = [("/v1/search", SEARCH), ("/v1/digests", CUT)]
+    postgres.execute(cut, breaks.format(name))
+    try:
+        refused = [httpx.get(f"{server.address}{path}", params=params, timeout=60) for path, params in ask]
+    finally:
+        postgres.execute(mends.format(name))
+    assert [one.status_code for one in refused] == [503, 503]
+    assert in_shape(refused)
+    assert not any("PostgreSQL" in one.text for one in refused)
+    assert "the store cannot be used: PostgreSQL" in server.log.read_text()
+    answered = [httpx.get(f"{server.address}{path}", params=params, timeout=60) for path, params in ask]
+    assert [one.status_code for one in answered] == [200, 200]
+
+
 def test_damaged_keys_in_the_store_let_nobody_in_until_they_are_mended(fleet, postgres, copied_database):
     """As a damaged file of keys does: whoever asks is told to come back, and is let in as soon as they are whole."""
     database = copied_database.rpartition("/")[2]

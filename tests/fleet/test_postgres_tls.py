@@ -82,3 +82,18 @@ def test_a_database_that_nobody_vouches_for_is_refused_and_the_reason_is_said(fl
     assert "certificate" in said.lower()
     assert "not-to-be-shown" not in said
     assert "Traceback" not in said
+
+
+def test_a_certificate_of_somebody_else_is_refused_and_the_reason_is_said(fleet, encrypting, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    trusted = f"sslmode=verify-full&sslrootcert={make_certificate(other)[0]}"
+    said = fleet.run("keys", "list", "--store", f"postgresql://postgres@127.0.0.1:{encrypting}/postgres?{trusted}")
+    assert "certificate of PostgreSQL is not trusted" in said
+
+
+def test_a_certificate_for_another_name_is_refused_and_the_reason_is_said(fleet, encrypting, certificate):
+    trusted = f"sslmode=verify-full&sslrootcert={certificate[0]}"
+    said = fleet.run("keys", "list", "--store", f"postgresql://postgres@localhost:{encrypting}/postgres?{trusted}")
+    assert "certificate of PostgreSQL is not trusted" in said
+    assert "localhost" in said

@@ -7,6 +7,7 @@ back, or another one stands in its place, the next question is answered from tha
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import weakref
@@ -20,7 +21,7 @@ from aerogram.archive import Archive
 from aerogram.content import Content
 from aerogram.cursor import Cursors
 from aerogram.digest import Digester
-from aerogram.errors import IntegrityError, NotFound, Unavailable
+from aerogram.errors import IntegrityError, NotFound, ReplyError, Unavailable
 from aerogram.reply import Reply, ResumablePage
 from aerogram.state import can_write
 from aerogram_knowledge.embedders import Embedder
@@ -28,8 +29,11 @@ from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.hosting.addresses import is_url
 from aerogram_knowledge.ingest.ingest import IngestResult, Progress
 from aerogram_knowledge.knowledge import DIGESTS, Knowledge
+from aerogram_knowledge.store import OF_THE_STORE
 
 __all__ = ["Library"]
+
+log = logging.getLogger("aerogram.server")
 
 T = TypeVar("T")
 
@@ -182,11 +186,17 @@ class Library:
 
     @contextlib.contextmanager
     def _present(self) -> Iterator[None]:
-        """Whatever goes wrong while the index goes away goes wrong because of that."""
+        """Whatever goes wrong while the index goes away goes wrong because of that.
+
+        And what is wrong with the store itself is a matter of whoever runs the server, who finds it in the log.
+        """
         before = self._file_now()
         try:
             yield
         except Exception as error:
+            if isinstance(error, ReplyError) and error.details == OF_THE_STORE:
+                log.error("the store cannot be used: %s", error)  # noqa: TRY400 - the message has it all
+                raise self._unavailable() from error
             if self._file_now() != before or before is None:
                 raise self._unavailable() from error
             raise

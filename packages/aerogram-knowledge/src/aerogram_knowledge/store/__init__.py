@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Ids: TypeAlias = NDArray[np.int64]
 
 __all__ = [
+    "OF_THE_STORE",
     "SAME_NAME",
     "SETTLED",
     "Candidates",
@@ -42,6 +43,9 @@ __all__ = [
 
 SAME_NAME: Final = "another file has a document of the same name"
 """Such as a file `a.jsonl#b` and the record `b` of `a.jsonl`."""
+
+OF_THE_STORE: Final[Mapping[str, Any]] = {"store": "index"}
+"""The details of an error about the store itself, which callers of a server can do nothing about."""
 
 SETTLED: Final = "settled"
 """What a store remembers as long as all that follows from its documents is there: it is forgotten with each change."""

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import re
+import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
@@ -26,7 +27,7 @@ from aerogram.errors import (
     Unavailable,
     ValidationFailed,
 )
-from aerogram_knowledge.store import SAME_NAME
+from aerogram_knowledge.store import OF_THE_STORE, SAME_NAME
 
 __all__ = ["NEAREST", "Pool", "driver", "meaning_of", "writable"]
 
@@ -52,6 +53,9 @@ def meaning_of(error: BaseException) -> BaseException:
     if isinstance(error, TimeoutError):
         return Unavailable("PostgreSQL did not answer in time", retry_after=LATER)
     lost = (OSError, pg.InterfaceError, pg.InternalClientError, pg.PostgresConnectionError, pg.CannotConnectNowError)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        message = f"The certificate of PostgreSQL is not trusted: {error.verify_message}"
+        return Unavailable(message, details=OF_THE_STORE, retry_after=LATER)
     if isinstance(error, lost):
         return Unavailable("PostgreSQL cannot be reached at the moment", retry_after=LATER)
     return _error_of_state(error) if isinstance(error, pg.PostgresError) else error
@@ -76,15 +80,17 @@ def _error_of_state(error: Any) -> ReplyError:
 
 def _permanent_error(error: Any, state: str) -> ReplyError:
     if state == "3D000":
-        return NotFound(f"PostgreSQL says: {error}", remediation="Make it, for example with `createdb`")
+        remedy = "Make it, for example with `createdb`"
+        return NotFound(f"PostgreSQL says: {error}", remediation=remedy, details=OF_THE_STORE)
     if state.startswith("28"):
-        return Forbidden("PostgreSQL refuses this user or password", remediation="Check both in the store's address")
+        message, remedy = "PostgreSQL refuses this user or password", "Check both in the store's address"
+        return Forbidden(message, remediation=remedy, details=OF_THE_STORE)
     if state == "42501":
-        return Forbidden(
-            f"PostgreSQL says: {error}", remediation="Give the user the right to make and change tables in its schema"
-        )
+        remedy = "Give the user the right to make and change tables in its schema"
+        return Forbidden(f"PostgreSQL says: {error}", remediation=remedy, details=OF_THE_STORE)
     if state == "42P01":
-        return Conflict("The tables of the index are gone", remediation="Open the store again, and ingest or copy")
+        message, remedy = "The tables of the index are gone", "Open the store again, and ingest or copy"
+        return Conflict(message, remediation=remedy, details=OF_THE_STORE)
     if error.constraint_name == "aerogram_documents_path_key":
         return Conflict(SAME_NAME)
     return IntegrityError(f"PostgreSQL says: {error}", remediation="Run `aerogram index check`")
@@ -107,6 +113,7 @@ def _refusal(error: ValueError, url: str) -> ValidationFailed:
         return ValidationFailed(
             f"The address of the store cannot be used: {error}",
             remediation="Write it as postgresql://user:password@host:5432/database",
+            details=OF_THE_STORE,
         )
     return ValidationFailed(
         "The address of the store cannot be read",
@@ -220,6 +227,8 @@ class Pool:
         pool = await self._open()
         try:
             connection = await pool.acquire(timeout=self.patience)
+        except ssl.SSLCertVerificationError:  # a ValueError, too
+            raise
         except ValueError as error:
             raise _refusal(error, self.url) from None
         overdue: list[bool] = []
