@@ -38,6 +38,19 @@ async def test_a_directory_that_was_moved_goes_on_and_does_not_come_back_in_its_
     assert not (tmp_path / "one").exists()
 
 
+async def test_a_directory_that_was_emptied_is_written_to_again(tmp_path):
+    """As by somebody who needs the room, while the server runs on."""
+    archive = Archive.at(tmp_path / "one")
+    await archive.put(OLD)
+    shutil.rmtree(tmp_path / "one")
+    (tmp_path / "one").mkdir()
+    with pytest.raises(NotFound):
+        await archive.get(OLD.hash)
+    for one in (NEW, OLD):
+        await archive.put(one)
+        assert await archive.get(one.hash) == one
+
+
 async def test_a_cache_in_files_may_be_moved_too(tmp_path):
     async def answer():
         return Reply.ok("fresh")

@@ -117,6 +117,7 @@ class FileStore(FileTreeStore):
 
     def _write(self, collection: str, entries: Mapping[str, ManagedEntry]) -> None:
         dump, pending = self._serialization_adapter.dump_dict, iter(entries.items())
+        Path(self._collection_infos[collection].directory).mkdir(exist_ok=True)  # somebody may have emptied the store
         while some := dict(islice(pending, OPEN_AT_ONCE)):
             files = {self._place(collection, key): orjson.dumps(dump(entry=entry)) for key, entry in some.items()}
             _replace(files, self._flush)
