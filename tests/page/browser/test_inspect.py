@@ -180,3 +180,16 @@ async def test_the_box_shows_the_file_that_was_opened(open_page, served):
     await page.locator("#file").set_input_files({**short, "name": "long.json", "buffer": b" " * 300_000 + b"[1]"})
     await page.wait_for_function("() => document.getElementById('paste').placeholder.startsWith('long.json')")
     assert await page.locator("#paste").input_value() == ""
+
+
+async def test_a_piece_that_is_too_large_to_be_sent_has_its_size_in_bytes_and_the_hash_of_the_server(open_page, served):
+    page = await opened(open_page, served)
+    rows = [{"id": 1, "text": "word " * 500_000}, {"id": 2, "text": "short"}]
+    body = {**REPLY, "data": {"results": rows}}
+    file = {"name": "large.json", "mimeType": "application/json", "buffer": json.dumps(body).encode()}
+    await page.locator("#file").set_input_files(file)
+    piece = page.locator(".piece", has_text="2,500,018 bytes").first
+    await piece.locator(".bring").click()
+    await piece.locator(".proof.good", has_text="Computed by the server: 2,500,018 bytes").wait_for()
+    assert "tokens" not in await piece.inner_text()
+    assert await piece.locator(".restored").count() == 0

@@ -5,7 +5,7 @@ import { button, el, fill } from "./element.js";
 import { failureWords } from "./failure.js";
 import { write } from "./json.js";
 import { count } from "./numbers.js";
-import { proof } from "./pieces.js";
+import { hasherOf, proof } from "./pieces.js";
 import { ask } from "./server.js";
 import { brief, sha256 } from "./sha256.js";
 import { t } from "./texts.js";
@@ -77,7 +77,7 @@ function kept(number, { name, hash }, signal) {
       const isSame = back.archive.matches && (here?.includes(hash) ?? true);
       fill(
         outcome,
-        proof(hash, here ?? back.archive.recomputed, isSame, here !== null),
+        proof(hash, here ?? back.archive.recomputed, isSame, hasherOf(here, back)),
         back.text === null ? null : block("kept", asText(back.value)),
       );
       announce(t(isSame ? "piece.matches" : "piece.differs"));

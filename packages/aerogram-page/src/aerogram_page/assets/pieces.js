@@ -150,7 +150,7 @@ export class Piece {
   }
 
   _head() {
-    const { what, size, lost } = this._piece;
+    const { what, size, bytes, lost } = this._piece;
     return el(
       "div",
       { class: "piece-head" },
@@ -160,7 +160,7 @@ export class Piece {
         { class: "piece-facts" },
         lost?.length ? explain(whatChip(what), lost.join(", ")) : whatChip(what),
         " ",
-        el("span", { class: "quiet small number" }, t("piece.size", { n: count(size ?? 0) })),
+        el("span", { class: "quiet small number" }, sizeText(size, bytes)),
       ),
       this.isKept ? this._button : null,
     );
@@ -184,14 +184,14 @@ export class Piece {
   }
 
   async _check(back) {
-    const here = await sha256(back.text);
+    const here = back.text === null ? null : await sha256(back.text);
     this.isChecked = here === null ? back.matches : here === this._piece.hash && back.matches;
     const chip = this.isChecked ? el("span", { class: "chip good" }, t("piece.back")) : whatChip(this._piece.what);
     this._button.replaceWith(chip);
     fill(
       this._outcome,
-      proof(this._piece.hash, here ?? back.hash, this.isChecked, here !== null),
-      el("div", { class: "restored" }, this._render(back.value)),
+      proof(this._piece.hash, here ?? back.hash, this.isChecked, hasherOf(here, back)),
+      back.text === null ? null : el("div", { class: "restored" }, this._render(back.value)),
     );
     if (document.activeElement === document.body) this._outcome.focus({ preventScroll: true });
     announce(t(this.isChecked ? "piece.matches" : "piece.differs"));
@@ -207,8 +207,18 @@ const toneOf = (what) => (what === "dropped" ? "bad" : "warn");
 
 const whatChip = (what) => el("span", { class: `chip ${toneOf(what)}` }, t(`piece.${what}`));
 
+/** How large a piece is; what is very large nobody has counted in tokens. */
+const sizeText = (size, bytes) =>
+  size === null ? t("inspect.bytes", { n: count(bytes) }) : t("piece.size", { n: count(size) });
+
+/** Who has computed the hash of what came back: this browser, or the server, and why. */
+export function hasherOf(here, { omitted }) {
+  if (omitted) return t("piece.hashedUnsent", { n: count(omitted.bytes) });
+  return t(here === null ? "piece.hashedThere" : "piece.hashedHere");
+}
+
 /** Whether two hashes are the same, and who has computed the second one. */
-export function proof(expected, found, isSame, isOwn) {
+export function proof(expected, found, isSame, hasher) {
   return el(
     "p",
     { class: `proof ${isSame ? "good" : "bad"}` },
@@ -216,7 +226,7 @@ export function proof(expected, found, isSame, isOwn) {
     " ",
     el("strong", {}, t(isSame ? "piece.matches" : "piece.differs")),
     " ",
-    el("span", { class: "small" }, t(isOwn ? "piece.hashedHere" : "piece.hashedThere")),
+    el("span", { class: "small" }, hasher),
     el("br"),
     el("code", { title: expected }, `sha256 ${brief(expected)}…`),
     isSame ? " = " : " ≠ ",

@@ -148,6 +148,7 @@ export default {
   "piece.hashedThere": "Computed by the server: this browser hashes only on localhost or over HTTPS.",
 
   "record.rank": "Rank",
+  "piece.hashedUnsent": "Computed by the server: {n} bytes are too many to be shown here.",
   "record.score": "Score",
   "record.similarity_score": "meaning",
   "record.bm25_score": "words",

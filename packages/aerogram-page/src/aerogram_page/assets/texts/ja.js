@@ -147,6 +147,7 @@ export default {
   "piece.hashedThere": "サーバーが計算しました（ブラウザーでの計算は localhost か HTTPS のみ）。",
 
   "record.rank": "順位",
+  "piece.hashedUnsent": "サーバーが計算しました（{n} バイトはここに表示するには大きすぎます）。",
   "record.score": "スコア",
   "record.similarity_score": "意味",
   "record.bm25_score": "単語",
