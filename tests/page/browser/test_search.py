@@ -443,3 +443,15 @@ async def test_where_nothing_was_found_nothing_is_said_not_to_fit(open_page, ser
     page = await open_page(f"{served.address}/#/search?q=zzqqxx&budget=1")
     await settled(page)
     assert "None of" not in await page.locator(".results h2").inner_text()
+
+
+async def test_beside_a_failure_stand_no_figures_of_the_reply_before(page):
+    await page.locator(".figures").wait_for()
+    await page.route(
+        "**/page/api/shrink", lambda route: route.fulfill(status=429, json={"code": "RATE_LIMIT_EXCEEDED"})
+    )
+    await page.locator("#question").fill("pagination")
+    await page.locator(".failure").first.wait_for()
+    await page.get_by_text("There is no answer, so there is nothing to count").wait_for()
+    assert await page.locator(".figures").count() == 0
+    assert not await page.locator(".left-out").is_visible()

@@ -46,9 +46,9 @@ export class Budget {
     this._dialects(fitted);
   }
 
-  /** Nothing is asked for, so nothing costs anything. */
-  rest() {
-    fill(this._sum, el("p", { class: "quiet" }, t("budget.nothing")));
+  /** There is no reply, so nothing costs anything; `why` says it. */
+  rest(why) {
+    fill(this._sum, el("p", { class: "quiet" }, why));
     fill(this._marks);
     this._modeNote.hidden = true;
     refill(

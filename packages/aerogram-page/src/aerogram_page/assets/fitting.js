@@ -54,14 +54,16 @@ export class Fitting {
     const signal = this._turn.next();
     const asked = this.asked;
     this._changed();
-    if (!asked.source) return this.rest();
+    if (!asked.source) return this.rest(t("budget.nothing"));
     try {
       const fitted = await ask("shrink", asked, { signal });
       if (fitted.problem) this.rest();
       else this._present(fitted, asked);
       this._show(fitted, asked);
     } catch (error) {
-      if (!signal.aborted) this._refuse(error);
+      if (signal.aborted) return;
+      this.rest();
+      this._refuse(error);
     }
   }
 
@@ -84,10 +86,10 @@ export class Fitting {
     return el("div", { class: "stack" }, failure(refused), needed ? enough : null);
   }
 
-  /** Nothing to fit. */
-  rest() {
+  /** Nothing to fit: what is shown of another reply would be taken for what is said of this one. */
+  rest(why = t("budget.unanswered")) {
     this.aside.hidden = true;
-    this.budget.rest();
+    this.budget.rest(why);
   }
 
   _present(fitted, asked) {

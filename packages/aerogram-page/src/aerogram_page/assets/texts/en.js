@@ -96,6 +96,7 @@ export default {
   "budget.nothing": "Nothing is asked, so there is nothing to count.",
   "budget.refused": "Too small for this reply: {needed} tokens are enough.",
   "budget.enough": "Use {n} tokens",
+  "budget.unanswered": "There is no answer, so there is nothing to count.",
   "level.full": "complete",
   "level.partial": "partial",
   "level.summary": "summary",

@@ -96,6 +96,7 @@ export default {
   "budget.nothing": "質問がないため、数えるものがありません。",
   "budget.refused": "この返信には小さすぎます。{needed} トークンあれば足ります。",
   "budget.enough": "{n} トークンにする",
+  "budget.unanswered": "回答がないため、数えるものがありません。",
   "level.full": "完全",
   "level.partial": "一部",
   "level.summary": "要約",

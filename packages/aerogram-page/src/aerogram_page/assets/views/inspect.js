@@ -56,7 +56,7 @@ class InspectView {
       signal,
       source: () => this._reply && { reply: this._reply.id },
       show: (fitted) => this._show(fitted),
-      refuse: (error) => fill(this._results, failure(error)),
+      refuse: (error) => fill(this._results, failure(error, () => this._fitting.update())),
       cards: (fitted) => cardsOf(rowsOf(fitted), null, this._results),
     });
     this._fitted = el(
