@@ -455,3 +455,15 @@ async def test_beside_a_failure_stand_no_figures_of_the_reply_before(page):
     await page.get_by_text("There is no answer, so there is nothing to count").wait_for()
     assert await page.locator(".figures").count() == 0
     assert not await page.locator(".left-out").is_visible()
+
+
+async def test_two_clicks_on_previous_page_go_back_one_page(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=token")
+    for first in (11, 21):
+        await page.get_by_role("button", name="Next page").click()
+        await page.locator(".place", has_text=f"{first}–").wait_for()
+    held = await held_back(page, "**/page/api/shrink", "")
+    await page.get_by_role("button", name="Previous page").dblclick()
+    await (await held.get()).continue_()
+    await page.locator(".place", has_text="11–").wait_for()
+    assert held.empty()

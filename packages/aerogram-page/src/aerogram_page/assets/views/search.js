@@ -192,6 +192,7 @@ class SearchView {
 
   /** To another page, which is a step that the reader can take back. */
   async _go(cursor, from) {
+    for (const turn of this._results.querySelectorAll(".pager button")) turn.disabled = true; // one click, one page
     Object.assign(this, { _cursor: cursor, _from: from, _isTurning: true });
     const going = this._fitting.update();
     this._isTurning = false;
