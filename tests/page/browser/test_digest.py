@@ -97,3 +97,9 @@ async def test_a_failure_stands_apart_from_what_follows_it(open_page, served):
     box = await page.locator(".failure.card").bounding_box()
     following = await page.locator("main > .card").last.bounding_box()
     assert following["y"] - (box["y"] + box["height"]) >= 12
+
+
+async def test_an_address_of_a_document_that_is_gone_says_so(open_page, served):
+    page = await open_page(f"{served.address}/#/digest?file=gone.md&q=token")
+    await page.locator(".failure", has_text="NOT_FOUND").wait_for()
+    assert await page.locator("#digest-file").input_value() == "gone.md"

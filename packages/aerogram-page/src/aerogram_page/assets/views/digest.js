@@ -25,12 +25,13 @@ export async function open(stage) {
 class DigestView {
   constructor({ main, params, context, signal, note }, files) {
     Object.assign(this, { _turn: new Turn(signal), _checkTurn: new Turn(signal), _note: note });
+    const asked = params.get("file") || files[0];
     this._file = el(
       "select",
       { id: "digest-file", on: { change: () => this.update() } },
-      files.map((file) => el("option", { value: file }, file)),
+      [...new Set([asked, ...files])].map((file) => el("option", { value: file }, file)),
     );
-    this._file.value = params.get("file") || files[0] || "";
+    this._file.value = asked ?? "";
     this._query = el("input", {
       type: "search",
       id: "digest-question",
