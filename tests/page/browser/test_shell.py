@@ -1,6 +1,7 @@
 """The frame: languages, colours, keyboard, a server that goes away, documents that mean harm, small screens."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,17 @@ async def test_a_server_that_stops_is_missed_and_found_again(open_page, document
 
 
 async def test_documents_full_of_script_are_shown_as_text(open_page, served):
+async def test_a_server_that_is_stuck_is_said_to_take_long_until_it_answers(page, served):
+    served.process.send_signal(signal.SIGSTOP)
+    try:
+        await page.locator("#question").fill("pagination")
+        await page.locator("#banner .late", has_text="taking long").wait_for(timeout=60_000)
+    finally:
+        served.process.send_signal(signal.SIGCONT)
+    await page.locator("#banner .late").wait_for(state="detached")
+    await page.locator(".record h3", has_text="agination").first.wait_for()
+
+
     page = await open_page(f"{served.address}/#/search?q=parlour+trick&mode=full&budget=100000")
     passage = page.locator(".passage", has_text="window.harmed").first
     await passage.wait_for()

@@ -149,13 +149,11 @@ function themeSwitch() {
   );
 }
 
-function report(isThere) {
-  if (!isThere)
-    return fill(
-      banner,
-      el("p", { class: "away" }, el("span", { class: "spinner", "aria-hidden": "true" }), t("shell.away")),
-    );
-  fill(banner, el("p", { class: "back" }, t("shell.back")));
+function report(state) {
+  if (state === "here") return fill(banner);
+  const spinner = state === "back" ? null : el("span", { class: "spinner", "aria-hidden": "true" });
+  fill(banner, el("p", { class: state }, spinner, t(`shell.${state}`)));
+  if (state !== "back") return;
   setTimeout(() => banner.querySelector(".back")?.remove(), SHORTLY);
 }
 

@@ -6,12 +6,14 @@ import { passing } from "./storage.js";
 const API = "page/api/";
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 4000;
+const PATIENCE = 8000;
 const KEY = "aerogram.key";
 const OWNER = "aerogram.owner";
 const SENDABLE = /^[!-~]{1,1000}$/; // anything else is no header; asking with it would look as if nobody was there
 
 const watchers = new Set();
 let absence = null;
+let late = 0;
 
 /** What the server answered instead of an answer: its problem, in whatever shape it came. */
 export class Refusal extends Error {
@@ -24,20 +26,19 @@ export class Refusal extends Error {
 
 /** Ask the page's interface; `given` is sent as JSON. */
 export async function ask(path, given = undefined, { signal } = {}) {
-  return parse(await (await send(API + path, given, signal)).text());
+  return parse((await send(API + path, given, signal)).text);
 }
 
 /** Ask a public route of the server: the answer with its status and headers, refusals included. */
 export async function call(path, given = undefined, { signal } = {}) {
-  const response = await reach(path, options(given, signal), signal);
-  const text = await response.text();
+  const { response, text } = await reach(path, options(given, signal), signal);
   return { status: response.status, headers: Object.fromEntries(response.headers), text, body: parsed(text) };
 }
 
 /** A stream of the page's interface, open until the signal says otherwise. */
-export const stream = (path, signal) => send(API + path, undefined, signal);
+export const stream = async (path, signal) => (await send(API + path, undefined, signal, true)).response;
 
-/** Call `listener(isThere)` whenever the server goes away or comes back. */
+/** Call `listener(state)` whenever the server goes "away" or comes "back", is "late" with an answer or "here" again. */
 export function watch(listener) {
   watchers.add(listener);
   return () => watchers.delete(listener);
@@ -58,10 +59,10 @@ export function useOwnerToken() {
   return true;
 }
 
-async function send(path, given, signal) {
-  const response = await reach(path, options(given, signal), signal);
-  if (!response.ok) throw new Refusal(response.status, parsed(await response.text()));
-  return response;
+async function send(path, given, signal, isStream = false) {
+  const { response, text } = await reach(path, options(given, signal), signal, isStream);
+  if (!response.ok) throw new Refusal(response.status, parsed(text));
+  return { response, text };
 }
 
 function options(given, signal) {
@@ -76,11 +77,12 @@ function options(given, signal) {
   return { method: "POST", headers, body: typeof given === "string" ? given : JSON.stringify(given), signal };
 }
 
-/** The response; while there is no server, it is waited for and asked again. */
-async function reach(path, asked, signal) {
+/** The response with its text; while there is no server, or where it breaks off, it is waited for and asked again. */
+async function reach(path, asked, signal, isStream = false) {
   for (;;) {
     try {
-      return await fetch(path, { cache: "no-store", ...asked });
+      const response = await patiently(fetch(path, { cache: "no-store", ...asked }));
+      return { response, text: isStream && response.ok ? null : await response.text() };
     } catch (error) {
       if (signal?.aborted || error.name === "AbortError") throw error;
       await unlessAborted(returned(), signal);
@@ -88,17 +90,34 @@ async function reach(path, asked, signal) {
   }
 }
 
+/** What is waited for; when it takes long, that is said until it is there. */
+async function patiently(answer) {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    late += 1;
+    if (!absence) tell("late");
+  }, PATIENCE);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(timer);
+    if (isLate) late -= 1;
+    if (isLate && !late && !absence) tell("here");
+  }
+}
+
 /** Resolves when the server is back; one watch serves everybody who waits. */
 function returned() {
   absence ??= waitForIt().finally(() => {
     absence = null;
-    tell(true);
+    tell("back");
   });
   return absence;
 }
 
 async function waitForIt() {
-  tell(false);
+  tell("away");
   for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 1.5, LONGEST_WAIT)) {
     await new Promise((done) => setTimeout(done, wait));
     const answer = await fetch(`${API}context`, { cache: "no-store", headers: options().headers }).catch(() => null);
@@ -114,8 +133,8 @@ function unlessAborted(promise, signal) {
   });
 }
 
-function tell(isThere) {
-  for (const listener of watchers) listener(isThere);
+function tell(state) {
+  for (const listener of watchers) listener(state);
 }
 
 function parsed(text) {

@@ -10,6 +10,8 @@ export default {
   "shell.api": "HTTP API",
   "shell.health": "Health",
   "shell.away": "The server does not answer. The page keeps trying and goes on by itself when it is back.",
+  "shell.late": 
+    "The server is taking long to answer. The page keeps waiting; if this lasts, see whether the server is overloaded or stuck.",
   "shell.back": "The server is back.",
   "theme.auto": "Auto",
   "theme.light": "Light",

@@ -10,6 +10,8 @@ export default {
   "shell.api": "HTTP API",
   "shell.health": "稼働状況",
   "shell.away": "サーバーが応答しません。接続を試み続け、復帰すると自動的に再開します。",
+  "shell.late": 
+    "サーバーの応答に時間がかかっています。このまま回答を待ちます。続く場合は、サーバーの過負荷や停止がないか確認してください。",
   "shell.back": "サーバーが復帰しました。",
   "theme.auto": "自動",
   "theme.light": "ライト",
