@@ -40,6 +40,10 @@ SCRIPTS = """# Scripts of the parlour
 The Hebrew parlour: שלום עולם (123) שלום. The Arabic parlour: مرحبا بالعالم.
 The combining parlour: Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢ L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́, é as e\u0301, नमस्ते, 👩‍👩‍👧‍👦.
 """
+TOWERS = f"""# Towers of the parlour
+
+The towering parlour: Z{(chr(0x351) + chr(0x36B)) * 400}algo.
+"""
 
 
 @dataclass
@@ -74,6 +78,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "hostile").mkdir()
     (folder / "hostile" / "tricks.md").write_text(HOSTILE, encoding="utf-8")
     (folder / "hostile" / "scripts.md").write_text(SCRIPTS, encoding="utf-8")
+    (folder / "hostile" / "towers.md").write_text(TOWERS, encoding="utf-8")
     return folder
 
 

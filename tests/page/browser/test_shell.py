@@ -141,7 +141,6 @@ async def test_a_server_that_stops_is_missed_and_found_again(open_page, document
         await page.locator(".record h3", has_text="webhooks").first.wait_for()
 
 
-async def test_documents_full_of_script_are_shown_as_text(open_page, served):
 async def test_a_server_that_is_stuck_is_said_to_take_long_until_it_answers(page, served):
     served.process.send_signal(signal.SIGSTOP)
     try:
@@ -153,6 +152,7 @@ async def test_a_server_that_is_stuck_is_said_to_take_long_until_it_answers(page
     await page.locator(".record h3", has_text="agination").first.wait_for()
 
 
+async def test_documents_full_of_script_are_shown_as_text(open_page, served):
     page = await open_page(f"{served.address}/#/search?q=parlour+trick&mode=full&budget=100000")
     passage = page.locator(".passage", has_text="window.harmed").first
     await passage.wait_for()
@@ -164,6 +164,13 @@ async def test_a_server_that_is_stuck_is_said_to_take_long_until_it_answers(page
     assert await page.evaluate("window.harmed") is None
     assert await page.locator("main img, main iframe, main script, main style, main a[href^=javascript]").count() == 0
     assert await page.locator("body").is_visible()
+
+
+async def test_signs_that_pile_up_do_not_make_the_page_wider(open_page, served):
+    page = await open_page(f"{served.address}/#/search?q=towering+parlour&budget=100000", **PHONE)
+    await page.locator(".passage", has_text="towering").first.wait_for()
+    widths = await page.evaluate("[document.documentElement.scrollWidth, screen.width]")
+    assert widths[0] <= widths[1]
 
 
 async def test_the_policy_stops_script_that_would_get_in(open_page, served):

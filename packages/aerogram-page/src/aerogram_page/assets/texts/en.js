@@ -10,7 +10,7 @@ export default {
   "shell.api": "HTTP API",
   "shell.health": "Health",
   "shell.away": "The server does not answer. The page keeps trying and goes on by itself when it is back.",
-  "shell.late": 
+  "shell.late":
     "The server is taking long to answer. The page keeps waiting; if this lasts, see whether the server is overloaded or stuck.",
   "shell.back": "The server is back.",
   "theme.auto": "Auto",
@@ -96,9 +96,9 @@ export default {
   "budget.complete.one": "The one item is there, and nothing is missing.",
   "budget.account": "Of {items} items: {whole} whole, {shortened} shortened, {dropped} left out.",
   "budget.nothing": "Nothing is asked, so there is nothing to count.",
+  "budget.unanswered": "There is no answer, so there is nothing to count.",
   "budget.refused": "Too small for this reply: {needed} tokens are enough.",
   "budget.enough": "Use {n} tokens",
-  "budget.unanswered": "There is no answer, so there is nothing to count.",
   "level.full": "complete",
   "level.partial": "partial",
   "level.summary": "summary",
@@ -148,10 +148,10 @@ export default {
   "piece.matches": "The hash matches.",
   "piece.differs": "The hash does not match.",
   "piece.hashedHere": "Computed in this browser.",
+  "piece.hashedUnsent": "Computed by the server: {n} bytes are too many to be shown here.",
   "piece.hashedThere": "Computed by the server: this browser hashes only on localhost or over HTTPS.",
 
   "record.rank": "Rank",
-  "piece.hashedUnsent": "Computed by the server: {n} bytes are too many to be shown here.",
   "record.score": "Score",
   "record.similarity_score": "meaning",
   "record.bm25_score": "words",

@@ -10,7 +10,7 @@ export default {
   "shell.api": "HTTP API",
   "shell.health": "稼働状況",
   "shell.away": "サーバーが応答しません。接続を試み続け、復帰すると自動的に再開します。",
-  "shell.late": 
+  "shell.late":
     "サーバーの応答に時間がかかっています。このまま回答を待ちます。続く場合は、サーバーの過負荷や停止がないか確認してください。",
   "shell.back": "サーバーが復帰しました。",
   "theme.auto": "自動",
@@ -96,9 +96,9 @@ export default {
   "budget.complete.one": "その 1 件があり、欠けているものはありません。",
   "budget.account": "{items} 件のうち、完全 {whole}、短縮 {shortened}、省略 {dropped}。",
   "budget.nothing": "質問がないため、数えるものがありません。",
+  "budget.unanswered": "回答がないため、数えるものがありません。",
   "budget.refused": "この返信には小さすぎます。{needed} トークンあれば足ります。",
   "budget.enough": "{n} トークンにする",
-  "budget.unanswered": "回答がないため、数えるものがありません。",
   "level.full": "完全",
   "level.partial": "一部",
   "level.summary": "要約",
@@ -147,10 +147,10 @@ export default {
   "piece.matches": "ハッシュが一致しました。",
   "piece.differs": "ハッシュが一致しません。",
   "piece.hashedHere": "このブラウザーで計算しました。",
+  "piece.hashedUnsent": "サーバーが計算しました（{n} バイトはここに表示するには大きすぎます）。",
   "piece.hashedThere": "サーバーが計算しました（ブラウザーでの計算は localhost か HTTPS のみ）。",
 
   "record.rank": "順位",
-  "piece.hashedUnsent": "サーバーが計算しました（{n} バイトはここに表示するには大きすぎます）。",
   "record.score": "スコア",
   "record.similarity_score": "意味",
   "record.bm25_score": "単語",
