@@ -1,5 +1,6 @@
 """Vendors: a graph that is followed by mouse and keyboard, in four modes."""
 
+import json
 from itertools import combinations
 from urllib.parse import quote
 
@@ -123,3 +124,18 @@ async def test_no_name_in_the_graph_covers_another(open_page, served, name):
     for crowded in await page.locator(".graph .crowded").all():
         await crowded.focus()
         assert await crowded.locator("text").evaluate("text => getComputedStyle(text).opacity") == "1"
+
+
+async def test_a_vendor_with_more_around_it_than_is_shown_says_how_many_and_leads_nowhere_else(open_page, tmp_path):
+    around = [{"id": f"e{n}", "type": "CONTRACT", "name": f"Contract {n}", "vendor": "Giant AB"} for n in range(120)]
+    ties = [{"id": f"r{n}", "type": "SIGNED", "source": "v", "target": f"e{n}"} for n in range(120)]
+    (tmp_path / "documents").mkdir()
+    graph = {"entities": [{"id": "v", "type": "COMPANY", "name": "Giant AB"}, *around], "relationships": ties}
+    (tmp_path / "documents" / "vendors.json").write_text(json.dumps(graph), encoding="utf-8")
+    (tmp_path / "documents" / "giant.md").write_text("# Giant AB\n\nIt has contracts.\n", encoding="utf-8")
+    with serving(tmp_path / "index", documents=tmp_path / "documents") as served:
+        page = await opened(open_page, served, "?name=Giant+AB")
+        await page.locator(".notice", has_text="In all: entities 121").wait_for()
+        assert await page.locator(".ties li").count() == 120
+        assert await page.locator(".ties button").count() == await page.locator(".graph .node").count() - 1
+        assert "?" not in await page.locator(".ties").inner_text()

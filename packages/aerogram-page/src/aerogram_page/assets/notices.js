@@ -2,6 +2,7 @@
 
 import { warningWords } from "./codes.js";
 import { codeName, el } from "./element.js";
+import { count } from "./numbers.js";
 import { has, t } from "./texts.js";
 
 /** Each notice as a line. */
@@ -12,8 +13,14 @@ export function noticeList(notices = []) {
 }
 
 /** What is said to programs about calls and hashes is said to people in other words. */
-function words({ code, message, suggestion }) {
-  if (has(`notice.${code}`)) return t(`notice.${code}`);
+function words({ code, message, suggestion, context }) {
+  if (has(`notice.${code}`)) return [t(`notice.${code}`), " ", totals(context?.total_counts)];
   const said = warningWords({ code, description: message, suggestion });
   return [said.description, " ", el("span", { class: "quiet" }, said.suggestion ?? "")];
+}
+
+/** How many there are of what is not shown to its end. */
+function totals(counts) {
+  const each = Object.entries(counts ?? {}).map(([name, n]) => `${name} ${count(n)}`);
+  return each.length ? t("notice.totals", { counts: each.join(", ") }) : null;
 }

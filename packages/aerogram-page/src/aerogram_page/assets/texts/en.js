@@ -62,8 +62,9 @@ export default {
   "search.cursorExpired": "The place in the list has expired. The question is still good.",
   "search.startAgain": "Start again from the first page",
 
-  "notice.CONTENT_TRUNCATED": "Some of this is shortened to fit the budget.",
-  "notice.PARTIAL_RESULTS": "Some of this is left out to fit the budget.",
+  "notice.CONTENT_TRUNCATED": "Some of this is shortened.",
+  "notice.PARTIAL_RESULTS": "Some of this is left out.",
+  "notice.totals": "In all: {counts}.",
 
   "filter.category": "Category",
   "filter.license": "Licence",

@@ -62,8 +62,9 @@ export default {
   "search.cursorExpired": "一覧の位置（カーソル）の有効期限が切れました。質問はそのまま使えます。",
   "search.startAgain": "最初のページからやり直す",
 
-  "notice.CONTENT_TRUNCATED": "予算に収めるため、一部を短くしました。",
-  "notice.PARTIAL_RESULTS": "予算に収めるため、一部を省きました。",
+  "notice.CONTENT_TRUNCATED": "一部を短くしました。",
+  "notice.PARTIAL_RESULTS": "一部を省きました。",
+  "notice.totals": "全体：{counts}。",
 
   "filter.category": "カテゴリー",
   "filter.license": "ライセンス",

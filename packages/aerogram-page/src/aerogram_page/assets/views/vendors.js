@@ -7,6 +7,7 @@ import { button, el, fill, form } from "../element.js";
 import { failure, failureWords } from "../failure.js";
 import { dataOf } from "../fitting.js";
 import { Graph } from "../graph.js";
+import { noticeList } from "../notices.js";
 import { count } from "../numbers.js";
 import { addressOf } from "../route.js";
 import { ask } from "../server.js";
@@ -130,6 +131,7 @@ class VendorsView {
                 t("vendors.counts", { nodes: count(entities.length), edges: count(relationships.length) }),
               ),
             ),
+            noticeList(whole.notices),
             el("p", { class: "small quiet" }, t("graph.how")),
             el("p", { class: "small quiet sideways" }, t("graph.sideways")),
             el("div", { class: "graph-frame" }, this._graph.drawing),
@@ -254,21 +256,18 @@ class VendorsView {
 
   _tieButton(tie, from) {
     const isOut = tie.source === from;
-    const other = this._entities.get(isOut ? tie.target : tie.source);
-    return el(
-      "li",
-      {},
-      button(
-        `${isOut ? "→" : "←"} ${tie.type} · ${other?.name ?? "?"}`,
-        () => this._graph.goTo(other.id, { isFocused: false }),
-        { class: "link" },
-      ),
-    );
+    const id = isOut ? tie.target : tie.source;
+    return el("li", {}, this._link(id, `${isOut ? "→" : "←"} ${tie.type} · `, { isFocused: false }));
+  }
+
+  /** The way to an entity; one that is not among those that are shown is its id. */
+  _link(id, before = "", how = {}) {
+    const entity = this._entities.get(id);
+    return entity ? button(before + entity.name, () => this._graph.goTo(id, how), { class: "link" }) : before + id;
   }
 
   /** The same as a table, for those who would rather read than look. */
   _list() {
-    const link = (id) => button(this._entities.get(id)?.name ?? id, () => this._graph.goTo(id), { class: "link" });
     return el(
       "details",
       { class: "card graph-list" },
@@ -276,7 +275,7 @@ class VendorsView {
       table(
         t("graph.list"),
         ["graph.from", "graph.tie", "graph.to"].map((key) => t(key)),
-        this._edges.map((edge) => [link(edge.source), edge.type, link(edge.target)]),
+        this._edges.map((edge) => [this._link(edge.source), edge.type, this._link(edge.target)]),
       ),
     );
   }
