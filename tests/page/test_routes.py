@@ -9,11 +9,12 @@ import httpx
 import pytest
 
 import aerogram
+import aerogram_page
 from page.conftest import SEARCH
 from programs import run_program
 from serving import clean_environment, serving
 
-ASSETS = Path(aerogram.__file__).parent / "page" / "assets"
+ASSETS = Path(aerogram_page.__file__).parent / "assets"
 POSTS = ("shrink", "curve", "piece", "dialects", "digest", "check", "replies", "provoke/CONFLICT", "copy")
 
 
@@ -46,7 +47,9 @@ def test_every_file_of_the_page_is_served_with_its_type_and_is_not_sent_twice(ht
     assert (again.status_code, again.content) == (304, b"")
 
 
-@pytest.mark.parametrize("path", ["../routes.py", "%2e%2e/routes.py", "no.js", "..%5croutes.py", "/etc/passwd", ""])
+@pytest.mark.parametrize(
+    "path", ["../routes.py", "%2e%2e/routes.py", "no.js", "..%5croutes.py", "/etc/passwd", "", "n" * 300 + ".js"]
+)
 def test_no_other_file_is_served(http, path):
     assert http.get(f"/page/assets/{path}").status_code == 404
 

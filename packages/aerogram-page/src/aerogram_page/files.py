@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -45,15 +46,25 @@ class Asset(NamedTuple):
 
 def asset(name: str) -> Asset:
     """The file of that name; its tag follows from its content."""
-    path = PurePosixPath(name)
-    kind = TYPES.get(path.suffix)
-    if kind is None or path.is_absolute() or any(part.startswith(".") for part in path.parts) or "\\" in name:
-        raise NotFound("The page has no such file")
-    found = files("aerogram_page").joinpath("assets", *path.parts)
-    if not found.is_file():
+    found = _names().get(name)
+    if found is None:
         raise NotFound("The page has no such file")
     content = found.read_bytes()
-    return Asset(content, kind, _tag(content))
+    return Asset(content, TYPES[PurePosixPath(name).suffix], _tag(content))
+
+
+@cache
+def _names() -> Mapping[str, Traversable]:
+    """The files that the package has: no other name leads anywhere, whatever it is."""
+    return dict(_files_in(files("aerogram_page") / "assets", ""))
+
+
+def _files_in(folder: Traversable, above: str) -> Iterator[tuple[str, Traversable]]:
+    for found in folder.iterdir():
+        if found.is_dir():
+            yield from _files_in(found, f"{above}{found.name}/")
+        elif PurePosixPath(found.name).suffix in TYPES:
+            yield above + found.name, found
 
 
 @lru_cache(maxsize=256)
