@@ -30,6 +30,7 @@ class Answering(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     begun: ClassVar[list[str]] = []
     known: ClassVar[set[str]] = set()
+    left: ClassVar[queue.Queue[str]] = queue.Queue()
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -72,6 +73,17 @@ class Answering(BaseHTTPRequestHandler):
     def wait(self, seconds):
         time.sleep(float(seconds))
         self.say()
+
+    def drip(self, kind):
+        """An answer that has no end; whoever takes no more of it is noted."""
+        try:
+            self.answer(b"", 200, kind, **{"content-length": "1000"})
+            for _ in range(100):
+                self.wfile.write(b"\n")
+                time.sleep(0.1)
+        except OSError:
+            self.left.put(kind)
+        self.close_connection = True
 
     def close(self):
         self.close_connection = True
@@ -157,6 +169,17 @@ def test_a_connection_that_breaks_fails_its_call_and_no_other(wire, tool):
     assert (problem_of(broken)["code"], problem_of(broken)["retry"]) == ("UNAVAILABLE", "check")
     assert "before you repeat it" in problem_of(broken)["remediation"]
     assert Answering.begun == ["session-0"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_a_call_that_is_given_up_holds_no_connection(url, kind):
+    """Of which there are only so many: once all were held, every other call would wait."""
+    wire = Wire("", "--timeout", "0.5", server=[url])
+    wire.greet()
+    assert "within 0.5 s" in problem_of(wire.ask(1, "tools/call", name=f"drip {kind}"))["message"]
+    assert Answering.left.get(timeout=8) == kind
+    assert text_of(wire.ask(2, "tools/call", name="say")) == "fine"
+    assert wire.end() == 0
 
 
 def test_a_server_that_another_one_has_taken_the_place_of_gets_a_new_session(wire):

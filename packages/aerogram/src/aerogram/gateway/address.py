@@ -25,6 +25,7 @@ import mcp_types
 from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
 
 from aerogram.content.jsontext import loads
@@ -46,6 +47,8 @@ OPENING: Final = 60.0
 """Seconds that a server of the older transport has to say where it takes messages."""
 _UNAUTHENTICATED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 404, 429, 500, 503
 _FAILING: Final = 400
+_LIMITS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=20)
+"""Connections to one server: as many as a gateway has room for, so that many slow calls leave some for others."""
 CALLS: Final = frozenset(("tools/call", "tasks/update"))
 """What may have changed something by the time that it fails."""
 _KEY: Final = "Add --login, or a key: --header 'Authorization: Bearer ${NAME}', where NAME is a variable"
@@ -57,6 +60,8 @@ UNREACHED: Final = Loss(
 _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _HIDDEN: Final = re.compile(r"(?<=//)[^/\s@]*@|[?#]\S*|(?<=[^/]/)(?:(?=[^/\s?#]*\d)[^/\s?#]{12,}|[^/\s?#]{32,})")
 """What of an address is nobody's business: its user, its query, and a part of its path that is no word."""
+_NOTHING: Final = "aerogram/nothing"
+"""A request that is not sent."""
 _EVENT_TOO_LARGE: Final = "SSE stream failed: Server-sent event exceeded"
 _EXPLAINED: Final = (
     (mcp_types.PARSE_ERROR, "Failed to parse", UNREAD),
@@ -112,9 +117,9 @@ class Address:
             return
         async with (
             _Client(inbox, dict(self.headers), httpx2.Timeout(30, read=None), auth) as http,
-            streamable_http_client(self.url, http_client=http, max_sse_event_size=self.largest) as streams,
+            streamable_http_client(self.url, http_client=http, max_sse_event_size=self.largest) as (received, sent),
         ):
-            yield streams
+            yield received, _Outbox(sent)
 
 
 class _Inbox:
@@ -174,6 +179,30 @@ class _Inbox:
         return item
 
 
+class _Outbox:
+    """What a server is told. Of a call that is given up the connection is closed as well.
+
+    For a legacy server the SDK would leave that to the server: each tool that hangs, or drips, would hold one for ever.
+    A request with an id that is in use takes the place of the one before it, whose connection is closed then.
+    """
+
+    def __init__(self, sent: Any) -> None:
+        self._sent = sent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sent, name)
+
+    async def send(self, item: SessionMessage) -> None:
+        """Tell it something."""
+        message = item.message
+        if isinstance(message, mcp_types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            asked = cancelled_request_id_from_params(message.params)
+            if asked is not None:
+                nothing = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=asked, method=_NOTHING)
+                await self._sent.send(SessionMessage(nothing))
+        await self._sent.send(item)
+
+
 class _Client(httpx2.AsyncClient):
     """Sends messages; one that fails does so by itself."""
 
@@ -187,12 +216,16 @@ class _Client(httpx2.AsyncClient):
         answers: bool = True,
     ) -> None:
         """`answers` says whether what is sent is answered in the response to it."""
-        super().__init__(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [self._limit]})
+        super().__init__(
+            headers=headers, timeout=timeout, auth=auth, limits=_LIMITS, event_hooks={"response": [self._limit]}
+        )
         self._inbox, self._answers = inbox, answers
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a message; to the SDK, one that has failed is one that was taken."""
         message = _message(request)
+        if message.get("method") == _NOTHING:
+            return httpx2.Response(202, request=request)
         STREAM.set(message.get("id"))
         try:
             response = await super().send(request, **options)
