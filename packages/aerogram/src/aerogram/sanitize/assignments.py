@@ -2,8 +2,8 @@
 
     DB_PASSWORD=…      "apiKey": "…"      --token …      ?access_token=…&x=1      <password>…</password>
     password: …        the password is …                 Cookie: …                Server=db;Pwd=…;
-    password: |        api_keys:
-      …                  - …
+    password: |        api_keys:                   name: password      <add key="ApiKey" value="…"/>
+      …                  - …                       value: …
 
 In prose and in code most of what follows such a name is no secret: a word, a type, a variable, a placeholder. So it
 depends on how the value is written, and how it looks.
@@ -19,20 +19,24 @@ from aerogram.sanitize.names import bare_name, is_password, is_secret_name, may_
 
 __all__ = ["STEMS", "AssignedSecret", "AssignmentFinder"]
 
-STEMS: Final = ("pass", "pwd", "secret", "token", "cred", "cookie", "auth", "key")
+STEMS: Final = (
+    *("pass", "pwd", "secret", "token", "cred", "cookie", "auth", "key"),
+    *("kennwort", "wachtwoord", "contrase", "senha", "ароль", "密码", "パスワード", "비밀번호"),
+)
 """What stands in every name that may be a secret's, in small letters."""
 _LONGEST_NAME: Final = 64
 _LONGEST_LOOK: Final = 256
 """So much of a value tells whether it is a secret."""
 _NAME: Final = re.compile(r"[\w.\-$\[\]]*+")
-_WORD_BEFORE: Final = re.compile(r"[A-Za-z]{2,20} \Z")
+_WORDS_BEFORE: Final = re.compile(r"(?:[A-Za-z]{2,20} ){1,2}\Z")
+_LONGEST_WORDS: Final = 42
 _LINE_BEFORE: Final = re.compile(
     r"(?:^|\n)[ \t]*(?:[-*#>][ \t]+|export[ \t]+|set[ \t]+|env[ \t]+)*[\"'\\]{0,4}\Z", re.IGNORECASE
 )
 _JOINT: Final = (
     r"(?P<name>[\w.\-]{0,40}+)(?:\\{0,7}[\"'`]|\]){0,2}+(?P<joint>[ \t]{0,4}+"
-    r"(?::[ \t]?[a-z][\w.|\[\]]{0,30}[ \t]{1,2}=(?=[ \t])|[=-]>|:=|={1,3}|[:\uff1a\uff1d]|>)[ \t]{0,4}+"
-    r"|[ ](?:is|was)[ ])"
+    r"(?::[ \t]?[a-z][\w.|\[\]]{0,30}[ \t]{1,2}=(?=[ \t])|[=-]>|:=|={1,3}|[:\uff1a\uff1d]|>|\s{0,40}+value[:=])"
+    r"[ \t]{0,4}+|[ ](?:is|was)[ ])"
 )
 """The rest of a name, and what joins it to a value."""
 _FLAG: Final = r"(?P<name>[\w.\-]{0,40}+)(?P<joint>[ ](?=\S))"
@@ -141,7 +145,7 @@ class AssignmentFinder:
         if joint == ">" and text[mention.start - 1 : mention.start] != "<":
             return None
         name = mention.name
-        is_secret = self.is_secret(name) or (joint != " " and self._is_secret_with_word(text, mention))
+        is_secret = self.is_secret(name) or (joint != " " and self._is_secret_with_words(text, mention))
         if not is_secret and self.test_of(name) is None:
             return None
         value = _VALUE.match(text, mention.end)
@@ -151,9 +155,9 @@ class AssignmentFinder:
             return self._read_quoted(text, value, mention, is_secret=is_secret)
         return self._bare(text, value, mention, joint, is_secret=is_secret)
 
-    def _is_secret_with_word(self, text: str, mention: _Mention) -> bool:
-        """Whether the word before belongs to the name, as in `api key: …`."""
-        before = _WORD_BEFORE.search(text, max(0, mention.start - 21), mention.start)
+    def _is_secret_with_words(self, text: str, mention: _Mention) -> bool:
+        """Whether the words before belong to the name, as in `api key: …` and `mot de passe : …`."""
+        before = _WORDS_BEFORE.search(text, max(0, mention.start - _LONGEST_WORDS), mention.start)
         return before is not None and self.is_secret(before[0] + mention.name)
 
     def _read_quoted(
@@ -205,7 +209,7 @@ class AssignmentFinder:
             return False
         # in `a = b` the second may be anything that code has; in `a=b` it is what it says
         is_tight = joint[-1] in "=\uff1d>" and not mention.joint.endswith(" ")
-        if is_tight or is_line:
+        if is_tight or (is_line and said.isascii()):  # a whole sentence may have no spaces
             return len(said) > _LONGEST_WORD
         if _JARGON.fullmatch(said) or _EMAIL.fullmatch(said):
             return False

@@ -75,6 +75,10 @@ SECRET_KINDS: Final = (
     *_of_issuer("vault_token", "hvs.", "hvb.", "hvr.", shortest=24, alphabet=WORD),
     *_of_issuer("supabase_token", "sbp_", shortest=32, alphabet=HEXADECIMAL),
     *_of_issuer("planetscale_token", "pscale_tkn_", "pscale_pw_", shortest=24, alphabet=WORD),
+    *_of_issuer("netlify_token", "nfp_", shortest=36),
+    *_of_issuer("vercel_token", "vercel_blob_rw_", shortest=24, alphabet="A-Za-z0-9_"),
+    *_of_issuer("fly_token", "fm2_", shortest=40, alphabet="A-Za-z0-9+/_-"),
+    *_of_issuer("tailscale_key", "tskey-", shortest=20, alphabet=WORD),
     # source hosting
     *_of_issuer("github_token", *(f"gh{letter}_" for letter in "pousr"), shortest=30),
     *_of_issuer("github_token", "github_pat_", shortest=30, alphabet="A-Za-z0-9_"),
@@ -127,7 +131,9 @@ SECRET_KINDS: Final = (
     *_of_issuer("terraform_token", "atlasv1.", shortest=40, alphabet=WORD),
     *_of_issuer("pulumi_token", "pul-", shortest=40, alphabet=HEXADECIMAL),
     *_of_issuer("age_key", "AGE-SECRET-KEY-1", shortest=50),
+    *_of_issuer("contentful_token", "CFPAT-", shortest=40, alphabet=WORD),
     # any issuer
+    *_of_issuer("password_hash", "$2a$", "$2b$", "$2y$", "$6$", "$apr1$", shortest=24, alphabet="A-Za-z0-9./$"),
     SecretKind("json_web_token", "eyJ", 10, segments=3, glued=True),
     SecretKind("aerogram_key", "aero_", 52, mixed=True),
 )

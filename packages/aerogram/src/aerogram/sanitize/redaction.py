@@ -54,8 +54,8 @@ _HEADERS: Final = tuple(
 _REFERENCE: Final = re.compile(r"\$\{\w+\}|\$[A-Z_]+|\{\{[^{}]*\}\}|\*+|•+|\[redacted:\w+\]|")
 """What stands where a secret would, and is none."""
 _PATH: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\]")
-_PAIR_NAMES: Final = ("name", "key", "header", "field", "parameter", "variable", "property", "k")
-_PAIR_VALUES: Final = frozenset(("value", "v", "val", "content", "default", "data"))
+_PAIR_NAMES: Final = ("name", "key", "header", "field", "parameter", "parameterkey", "variable", "property", "k")
+_PAIR_VALUES: Final = frozenset(("value", "v", "val", "content", "default", "data", "parametervalue"))
 _LOGIN_NAMES: Final = frozenset(("user", "username", "login", "email", "account", "userid"))
 _REACH: Final = 512
 """So far from a letter what belongs to a secret may stand, before the line that it is in begins or ends."""
@@ -423,7 +423,7 @@ def _compile_stem_in_json(stem: bytes) -> re.Pattern[bytes]:
     return re.compile(
         re.escape(stem)
         + rb"[a-z0-9_.\-\x80-\xff]{0,40}+(?:\\{1,15}[\"'`]|['`\]]){0,2}+"
-        + rb"(?:[ ]{0,4}+(?:\\t)?(?:[=:>]|\xef\xbc[\x9a\x9d])|[ ](?:is|was)[ ])"
+        + rb"(?:[ ]{0,4}+-?(?:\\t)?(?:[=:>]|\xef\xbc[\x9a\x9d])|(?:\\[nrt])*+[ ]{0,40}+value[=:]|[ ](?:is|was)[ ])"
     )
 
 
