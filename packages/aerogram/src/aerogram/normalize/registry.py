@@ -17,7 +17,7 @@ from aerogram.normalize.signals import SIGNALS
 __all__ = ["DEFAULT", "NeedsCarefulEncoding", "Registry", "register"]
 
 _MOST = 10_000
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{4,}")
+_ADDRESS = re.compile(r"\b(?:at |address=)0x[0-9a-fA-F]{4,}")
 _PLAIN = (str, int, float, bool, type(None), dict, list, tuple)
 _MOMENTS = dict.fromkeys((dt.datetime, dt.date, dt.time), moment)
 _NATIVE = (dt.datetime, dt.date, dt.time, uuid.UUID, enum.Enum)
