@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -263,6 +264,20 @@ async def test_more_entries_at_once_than_there_may_be_are_refused(open_archive: 
     assert (await archive.get(kept.hash, principal=owner)).value() == "small"
     await archive.put(*several[:3], *several[:3], principal=owner)  # what is the same is one
     assert [(await archive.get(one.hash, principal=owner)).value() for one in several[:3]] == ["a", "b", "c"]
+
+
+async def test_reading_an_entry_takes_no_longer_in_a_full_archive() -> None:
+    async def seconds(entries: int) -> float:
+        archive = Archive.in_memory()
+        stored = await archive.put(*(Content.of_text(f"text {number}") for number in range(entries)))
+        taken = []
+        for one in stored:
+            start = time.perf_counter()
+            await archive.get(one.hash)
+            taken.append(time.perf_counter() - start)
+        return min(taken[-100:])  # whatever else the machine does
+
+    assert await seconds(4_000) < 5 * await seconds(100)
 
 
 async def test_a_unique_beginning_of_a_hash_is_enough(open_archive: OpenArchive) -> None:

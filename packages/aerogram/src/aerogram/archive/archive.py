@@ -158,21 +158,30 @@ class _EntryCache:
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self._size = 0
         self._held: dict[str, tuple[Any, Content, float]] = {}
 
     def recall(self, key: str, mark: Any) -> tuple[Content, float] | None:
-        held = self._held.pop(key, None)
+        held = self._drop(key)
         if held is None or mark is None or held[0] != mark:
             return None
-        self._held[key] = held
+        self.keep(key, *held)
         return held[1:]
 
     def keep(self, key: str, mark: Any, content: Content, end: float) -> None:
         if mark is None or len(content.body) > self._most:
             return
+        self._drop(key)
         self._held[key] = (mark, content, end)
-        while sum(len(held.body) for _, held, _ in self._held.values()) > self._most:
-            del self._held[next(iter(self._held))]
+        self._size += len(content.body)
+        while self._size > self._most:
+            self._drop(next(iter(self._held)))
+
+    def _drop(self, key: str) -> tuple[Any, Content, float] | None:
+        held = self._held.pop(key, None)
+        if held is not None:
+            self._size -= len(held[1].body)
+        return held
 
 
 class Archive:
@@ -297,6 +306,9 @@ class Archive:
 
     async def _mark(self, owner: str, digest: str) -> Any:
         """What tells whether an entry is still the one that was read; None when nothing does."""
+        if isinstance(self._store, MemoryStore):
+            record = await self._store.get(_key(owner, digest), collection=COLLECTION)
+            return record and record["expires_at"]
         if self._directory is None:
             return (await self._inventory(owner)).live.get(digest)
         try:
