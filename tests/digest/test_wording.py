@@ -243,6 +243,31 @@ def test_how_long_a_sentence_must_be_to_be_cut_is_not_taken_from_the_digest(quot
     assert [one.text for one in verify(said(false), text).unfound] == [part]
 
 
+SHORT = (
+    "# Fares\n\n- dogs: two\n- cats: one\n\n* A bicycle, which goes\n  on the deck.\n\n> Bells ring at noon.\n\n"
+    "| who | price |\n|---|---|\n| child | 3 |\n| adult | 30 |\n\nEr sagte: „Das ist falsch.“ Danach ging er fort.\n"
+)
+"""Items, rows and a heading of a word or two, as tables and lists have them."""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        *("Fares", "# Fares", "dogs: two", "- dogs: two", "cats: one", "* A bicycle, which goes on the deck."),
+        *("Bells ring at noon.", "| child | 3 |", "Er sagte: „Das ist falsch.“", "dogs: two cats: one"),
+    ],
+)
+def test_a_short_line_is_said_by_itself_with_its_mark_or_without(claim):
+    text = read(SHORT, name="a.md")
+    assert verify(said(digest_text(text, "dogs"), summary=claim, key_points=[]), text).unfound == ()
+
+
+@pytest.mark.parametrize("claim", ["dogs: one", "| child | 30 |", "Das ist falsch.", "A bicycle", "child | 3"])
+def test_a_part_of_a_short_line_or_parts_of_two_are_not_what_the_text_says(claim):
+    text = read(SHORT, name="a.md")
+    assert verify(said(digest_text(text, "dogs"), summary=claim, key_points=[]), text).unfound
+
+
 @pytest.mark.parametrize("locator", ["char:3-3", "char:21-22"])
 def test_a_quotation_of_nothing_does_not_hold(locator):
     text = read(NOTICE)

@@ -83,10 +83,10 @@ class Sentence(NamedTuple):
 # an end mark with its closing quotes: before a blank in scripts that have blanks, anywhere in those that do not;
 # possessive and never begun inside a run of marks, so that a line of dots is read once; Khmer's "and so on" has two
 _END = re.compile(
-    r"(?<![.!?…।॥؟۔])([.!?…।॥؟۔])[.!?…।॥؟۔]*+[\"'”’»)\]]*+(?=\s)|(?:[。！？｡៕။]|។(?!ល។))++[」』）】”»\"]*+"
+    r"(?<![.!?…।॥؟۔])([.!?…।॥؟۔])[.!?…।॥؟۔]*+[\"'”’“‘»«)\]]*+(?=\s)|(?:[。！？｡៕။]|។(?!ល។))++[」』）】”»\"]*+"
 )
 _LAST_WORD = re.compile(r"([^\W_]+)\.$")
-_TERMINATED = re.compile(r"[.!?…।॥؟۔。！？｡។៕៖။:：;；][\"'”’»)\]」』）】]*$")
+_TERMINATED = re.compile(r"[.!?…।॥؟۔。！？｡។៕៖။:：;；][\"'”’“‘»«)\]」』）】]*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦・–—]|\(?[0-9]{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+\S")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
@@ -100,8 +100,11 @@ _MARK_CHARS = 8
 _MOST_ACCENTS = 16
 
 
-def split(text: str, limit: int) -> list[Sentence]:
-    """All sentences of a canonical text in order, none longer than `limit` characters."""
+def split(text: str, limit: int, *, shortest: int = _SHORTEST) -> list[Sentence]:
+    """All sentences of a canonical text in order, none longer than `limit` characters.
+
+    What is shorter than `shortest` belongs to what follows it.
+    """
     found: list[Sentence] = []
     for page, (start, end) in enumerate(page_spans(text)):
         head = -1
@@ -111,19 +114,19 @@ def split(text: str, limit: int) -> list[Sentence]:
             if previous == "row" and kind not in ("row", "heading"):
                 head = _heading_before(found)
             for a, b in pieces(text, first, last, limit):
-                _append(text, found, Sentence(a, b, kind, page, -1 if heads else head), limit)
+                _append(text, found, Sentence(a, b, kind, page, -1 if heads else head), limit, shortest)
             if heads:
                 head = len(found) - 1
             previous = kind
     return found
 
 
-def _append(text: str, found: list[Sentence], sentence: Sentence, limit: int) -> None:
+def _append(text: str, found: list[Sentence], sentence: Sentence, limit: int, shortest: int) -> None:
     """Add a sentence; one of a word or two belongs to what follows it, unless a fence stands between them."""
     last = found[-1] if found else None
     if (
         last is not None
-        and last.end - last.start < _SHORTEST
+        and last.end - last.start < shortest
         and last.kind == sentence.kind
         and last.page == sentence.page
         and sentence.end - last.start <= limit

@@ -20,8 +20,8 @@ from aerogram.shape.facts import count_digest
 
 _BLANK_IN_RUN = re.compile(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")
 _BORDER = re.compile(f" |(?<=[{UNSPACED}])|(?=[{UNSPACED}])|\\Z")
-_BULLET = re.compile(r"\A[-*+•・]\s+")
-_CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’»)\]]{1,5}\Z""")
+_BULLET = re.compile(r"\A(?:[-*+•・>]|#{1,6})\s+")
+_CLOSING = re.compile(r"""[.!?…।؟۔。！？｡"'”’“‘»«)\]]{1,5}\Z""")
 _COUNTS = ("original_chars", "digest_chars", "compression_ratio")
 
 
@@ -46,15 +46,16 @@ class _TextMatcher:
 
     def __init__(self, text: str, limit: int) -> None:
         self._sentences: set[str] = set()
-        for sentence in split(text, len(text) + 1):
+        for sentence in split(text, len(text) + 1, shortest=0):
             self._add(text[sentence.start : sentence.end])
             if sentence.end - sentence.start > limit:
                 for piece in pieces(text, sentence.start, sentence.end, limit):
                     self._add(text[slice(*piece)])
 
     def _add(self, sentence: str) -> None:
-        """Take in what ends where sentences do, with and without the signs that close it."""
-        for said in filter(None, map(_in_one_line, _parts(_BULLET.sub("", sentence)))):
+        """Take in what ends where sentences do, with and without the signs that open and close it."""
+        parts = [part for said in {sentence, _BULLET.sub("", sentence)} for part in _parts(said)]
+        for said in filter(None, map(_in_one_line, parts)):
             closing = _CLOSING.search(said)
             bare = max(1, closing.start()) if closing else len(said)
             self._sentences.update(said[:end] for end in range(bare, len(said) + 1))
