@@ -563,7 +563,7 @@ class Named:
 
 
 def test_a_name_with_an_address_is_no_text_for_a_value():
-    for value in (threading.Lock(), Named(), pyarrow.py_buffer(b"ab")):
+    for value in (threading.Lock(), Named(), pa.py_buffer(b"ab")):
         said = normalize_tool_result({"a": value}).to_wire()["content"][0]["text"]
         assert "0x" not in said and "object" in said
 
