@@ -349,6 +349,23 @@ def test_a_gateway_that_is_told_to_end_says_what_its_calls_came_to(kind):
         assert process.wait(20) == 0
 
 
+def test_a_gateway_that_ends_before_its_clients_do_writes_no_trace():
+    """Each legacy client has a stream open all the time."""
+
+    async def end(url, process):
+        async with silent(url, Person()) as client:
+            await client.call_tool("heard", {})
+            process.terminate()
+            return await asyncio.to_thread(process.stderr.read)
+
+    words = quick_command("-m", "aerogram", "wrap", "--listen", "0", "--", *ODD)
+    with subprocess.Popen(words, text=True, stderr=subprocess.PIPE) as process:
+        url = next(line for line in process.stderr if "http://" in line).split()[-1]
+        said = asyncio.run(end(url, process))
+        assert process.wait(20) == 0
+    assert "Traceback" not in said and len(said.splitlines()) < 5
+
+
 STUBBORN = """
 import os, runpy, sys, time
 print(os.getpid(), file=open(sys.argv[1], "w"))

@@ -234,7 +234,7 @@ class _GuardedRequest:
         self._receive = receive
         self._send = send
         self._taken = 0
-        self._has_body = self._awaits_body = False
+        self._has_body = self._awaits_body = self._is_stream = False
         self._largest = max(guard.max_body, guard.exempt.large_bodies.get(scope["path"], 0))
         self._refusal: ReplyError | None = None
         self._status: int | None = None
@@ -253,6 +253,9 @@ class _GuardedRequest:
             else:
                 await self._forward()
         except asyncio.CancelledError:
+            if self._is_stream:
+                await self._send({"type": BODY, "body": b""})  # which it may end at any time
+                return
             if self._status is not None:
                 raise
             # the server ends, and does not wait any longer for what is running
@@ -306,6 +309,7 @@ class _GuardedRequest:
             return
         if message["type"] == START:
             self._status = message["status"]
+            self._is_stream = any(_is_stream(*pair) for pair in message.get("headers", ()))
             if not self._begun.done():
                 self._begun.set_result(None)
             if is_turned_away(self._scope):
@@ -332,6 +336,10 @@ class _GuardedRequest:
             given.append((b"retry-after", b"%d" % max(1, round(problem.retry_after))))
         await self._send({"type": START, "status": body.status, "headers": given + body.fields})
         await self._send({"type": BODY, "body": body.content})
+
+
+def _is_stream(name: bytes, value: bytes) -> bool:
+    return name.lower() == b"content-type" and value.startswith(b"text/event-stream")
 
 
 def _cut(path: str) -> str:
