@@ -49,6 +49,7 @@ from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.draft import Leftover, ReplyDraft
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
+from aerogram.shape.length import longest
 from aerogram.shape.levels import Ladder, Levels, Show, Shown
 from aerogram.shape.loss import LESS, describe_lacks, is_map
 from aerogram.shape.modes import RecordType
@@ -82,10 +83,7 @@ WORDS_SHARE: Final = 3
 """What a reply says besides its data, and could do without, takes at most one part in so many of the budget."""
 TOO_LARGE: Final = "for the first is too large"
 """What is said where a row is passed over."""
-ROUNDS: Final = 6
 MOST_ROUNDS: Final = 12
-LOOSE: Final = 0.06
-"""By such a share of the room the price of a text may be off."""
 SELF_COUNTS: Final = 4
 TIGHT: Final = 3
 """Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
@@ -100,11 +98,6 @@ MANY_LINES: Final = 10
 _FEW_LAST: Final = 8
 MANY_ROWS: Final = 2_000
 """The hash of more rows than these is taken while rows are priced."""
-WIDE: Final = 1_000
-SEAM: Final = 8
-"""In a budget as wide as this, so much may stay empty where two pieces of a text are counted one by one."""
-LITTLE: Final = 100
-"""So many characters of a page may stay empty where a text comes in pages."""
 LONG_PRICED: Final = 1 << 18
 """Characters of a piece that are priced one by one; what is shown of a longer one is measured anyhow."""
 MOST_CUTS: Final = 6
@@ -776,8 +769,10 @@ class _Fitting:
         def end(most: int) -> int:
             return page_end(text, most) if self.draft.resume is not None else reading_end(text, most, mark)
 
-        # as it ends, for a shorter text may have more tokens
-        count = end(self._longest(text, lambda most: self.measure.dearest(dress(end(most)))))
+        def size(most: int) -> int:
+            return self.measure.dearest(dress(end(most)))  # as it ends, for a shorter text may have more tokens
+
+        count = end(longest(text, size, self.budget, self.measure.price, goes_on=self.draft.resume is not None))
         if not count or self.manner.mold.keeps_whole(text):
             return None
         plain = dress(count)
@@ -785,52 +780,6 @@ class _Fitting:
         outlined = self._say_outline(plain, {"headings": told}) if told else plain
         is_in_room = not told or self.measure.dearest(outlined) <= self.budget
         return self._finish(outlined if is_in_room else plain)
-
-    def _longest(self, text: str, size: Callable[[int], int]) -> int:
-        """How many characters of a text fit."""
-        low, high = 0, min(len(text), self.budget * LONGEST_TOKEN)
-        most_given_up = LITTLE if self.draft.resume is not None else high  # what goes on page by page makes few of them
-        guess, frame = min(high, self.budget * 3), None
-        tried = 0
-        while low < high and (tried < 3 * ROUNDS or not low):  # what fits by a character only is found as well
-            found = size(guess)
-            if not tried and self.draft.resume is None and self.budget >= WIDE:
-                near = self._nearly_longest(text, guess, self.budget - SEAM - found)
-                if near and size(near) <= self.budget:  # what two channels cost together is only known about
-                    return near
-            if frame is None:  # what the words cost that stand around it, and those that are said in two channels
-                frame = max(found - self.measure.price(text[:guess]), 0)
-            little = min(max(guess // 100, 8), most_given_up)
-            left = int((self.budget - found) * guess / max(found - frame, 1))  # by what a character costs here
-            if found <= self.budget:
-                low = guess
-            else:
-                high = guess - 1
-            if low and (high - low <= little or (low == guess and left <= little)):
-                break
-            # a little before the end, so that the first try that fits is mostly the last one
-            aim = guess + left - (little // 4 if tried < ROUNDS else 0)
-            guess = aim if low < aim <= high and tried < ROUNDS else (low + high + 1) // 2
-            tried += 1
-        return low
-
-    def _nearly_longest(self, text: str, measured: int, left: int) -> int:
-        """How many characters of a long text fit, where those that were `measured` leave so much; 0 where nobody knows.
-
-        Only what is added or taken away is counted: as JSON, which may be said to cost more than it does, and as it is.
-        """
-        price, start = self.measure.price, measured
-        length = measured / (self.budget - left) * 1.1  # of what costs one, about
-        if left < 0:
-            start = max(measured + int(left * length), 0)
-            left += int(price(text[start:measured]))
-        end = min(len(text), start + int(max(left, 0) * length))
-        for _ in range(3):
-            cost = price(dumps(text[start:end]).decode())
-            if cost <= left:
-                return end if left - cost <= self.budget * LOOSE else 0
-            end = start + int((end - start) * left / cost * 0.99)
-        return 0
 
     def _cut(
         self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: Shown | None = None
