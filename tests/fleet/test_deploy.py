@@ -27,6 +27,7 @@ from aerogram.serving.gate import needs_keys
 from aerogram_knowledge.hosting.settings import Settings
 from balancer import wait_for
 from installations import PROJECTS
+from postgres import program as path_of
 from programs import quick_programs
 from servers import find_free_port, listening
 from serving import SAMPLES, clean_environment
@@ -59,6 +60,18 @@ def test_the_compose_file_says_how_the_key_is_made_without_which_its_servers_do_
     servers, beside = said["server-1"]["environment"], said[command[0]]["environment"]
     assert needs_keys(Settings.load(environ={"AEROGRAM_HOST": servers["AEROGRAM_HOST"]}))
     assert "AEROGRAM_KEYS" not in servers and beside["AEROGRAM_STORE"] == servers["AEROGRAM_STORE"]
+
+
+def test_what_the_compose_file_ingests_waits_until_the_database_takes_connections(postgres):
+    """An ingest that begins without its database ends, and the servers would have nothing to show."""
+    said = composed()
+    assert said["ingest"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
+    kind, program, *arguments = said["postgres"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    for port, is_there in ((postgres.port, True), (find_free_port(), False)):
+        command = [path_of(program), *arguments, f"--port={port}"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode == 0) is is_there, done.stdout
 
 
 def test_the_balancer_of_the_compose_file_knows_every_server():
@@ -120,6 +133,16 @@ def balanced_by_haproxy(fleet, index, redis, haproxy):
     environment = {**os.environ, **places, "LISTEN": f"127.0.0.1:{port}"}
     with listening(command, port, env=environment, stderr=subprocess.DEVNULL):
         yield f"http://127.0.0.1:{port}"
+
+
+def test_the_configured_balancer_begins_before_its_servers_have_addresses_and_says_so_in_shape(haproxy):
+    port = find_free_port()
+    places = {f"SERVER_{number}": f"server-{number}.invalid:8000" for number in (1, 2)}
+    environment = {**os.environ, **places, "LISTEN": f"127.0.0.1:{port}"}
+    command = [haproxy, "-f", str(DEPLOY / "haproxy.cfg"), "-db"]
+    with listening(command, port, env=environment, stderr=subprocess.DEVNULL):
+        reply = httpx.get(f"http://127.0.0.1:{port}/v1/search", params=SEARCH, timeout=30)
+    assert (reply.status_code, read(reply.json()).problem.code) == (503, "UNAVAILABLE")
 
 
 def test_servers_are_replaced_behind_the_configured_balancer_and_no_request_fails(fleet, balanced_by_haproxy):
