@@ -119,6 +119,17 @@ def test_an_index_of_a_later_version_is_refused_with_instructions(postgres):
         Knowledge(url)
 
 
+def test_an_index_that_a_later_version_has_taken_over_is_read_and_no_longer_written(postgres, write):
+    url = postgres.new_database()
+    with Knowledge(url) as index:
+        index.ingest(write({"a.md": HARVEST}))
+        postgres.execute("UPDATE aerogram_state SET version = 99", database=url.rpartition("/")[2])
+        with pytest.raises(Conflict, match="later version"):
+            index.ingest(write({"b.md": GUIDE}))
+        assert index.documents() == ["a.md"]
+        assert index.search("apples harvest", response_mode="metadata").data[0]["source_file"] == "a.md"
+
+
 def test_copies_in_an_index_that_did_not_number_words_are_known_after_its_upgrade(postgres, write):
     url = postgres.new_database()
     with Knowledge(url) as index:

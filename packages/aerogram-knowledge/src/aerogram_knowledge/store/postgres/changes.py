@@ -19,6 +19,7 @@ from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity, MetaChange
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import writable
+from aerogram_knowledge.store.postgres.schema import refuse_later
 from aerogram_knowledge.store.similarity import THRESHOLD, buckets_of, likeness, shingles_of, wording_of
 
 __all__ = ["DOCUMENT", "FILE", "change_meta", "forget", "numbers_of", "put", "reserve", "set_mentions", "touch"]
@@ -284,13 +285,16 @@ async def _step(connection: Any, gone: Sequence[_OldChunk], new: Mapping[int, Se
 
 
 async def _next_generation(connection: Any, chunks: int, terms: int) -> int:
-    found: int = await connection.fetchval(
+    """The generation of a change, which no process may make of whose version the index no longer is."""
+    found = await connection.fetchrow(
         "UPDATE aerogram_state SET generation = generation + 1, chunks = chunks + $1, terms = terms + $2 "
-        "RETURNING generation",
+        "RETURNING generation, version",
         chunks,
         terms,
     )
-    return found
+    refuse_later(found["version"])
+    generation: int = found["generation"]
+    return generation
 
 
 async def _compare(connection: Any, bodies: Mapping[int, Sequence[str]]) -> None:

@@ -13,7 +13,7 @@ from aerogram.errors import Conflict, Forbidden
 from aerogram_knowledge.store.postgres.pool import driver
 from aerogram_knowledge.store.postgres.upkeep import fill_wordings, rebuild_words
 
-__all__ = ["VERSION", "migrate"]
+__all__ = ["VERSION", "migrate", "refuse_later"]
 
 LOCK: Final = 0x61_65_72_6F_67_72_61_6D
 """The name of the lock: "aerogram" in ASCII."""
@@ -107,17 +107,22 @@ async def migrate(connection: Any, dimensions: int) -> None:
         await _make(connection, dimensions)
         return
     version, known = found
-    if version > VERSION:
-        raise Conflict(
-            f"This index was made by a later version of Aerogram (format {version}; this one reads {VERSION})",
-            remediation="Upgrade Aerogram, or use another database",
-        )
+    refuse_later(version)
     if version < VERSION:
         await _upgrade(connection)
     if known != dimensions:
         raise Conflict(
             f"This index has vectors of {known} dimensions, not of {dimensions}",
             remediation="Use the embedder that it was made with, or another database",
+        )
+
+
+def refuse_later(version: int) -> None:
+    """Raise `Conflict` for an index of a later version, as which others may bring it up while this one runs."""
+    if version > VERSION:
+        raise Conflict(
+            f"This index was made by a later version of Aerogram (format {version}; this one reads {VERSION})",
+            remediation="Upgrade Aerogram, or use another database",
         )
 
 
@@ -134,6 +139,7 @@ async def _read_state(connection: Any) -> tuple[int, int] | None:
 async def _upgrade(connection: Any) -> None:
     await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
     version = await connection.fetchval("SELECT version FROM aerogram_state")  # another one may have been faster
+    refuse_later(version)
     for statement in MIGRATIONS[version - 1 :]:
         await connection.execute(statement)
     if version < NEW_WORDS:
