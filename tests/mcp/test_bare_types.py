@@ -1,11 +1,14 @@
-"""Bare payloads of the SDK: what a handler is annotated with is what the SDK alone would make of it."""
+"""Annotated handlers: bare, what the SDK alone would make of their values; in an envelope, what is listed for them."""
 
 import mcp
+import mcp_types
 import pytest
+from fastmcp import FastMCP
 from mcp.server.mcpserver import MCPServer
 from pydantic import BaseModel
 
-from aerogram import Archive
+import aerogram.fastmcp
+from aerogram import Archive, read
 from aerogram.mcp import install
 
 ERAS = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -49,6 +52,14 @@ def words() -> list[int]:
 
 def drawn() -> list[int]:
     return {3}
+
+
+def wrongly_typed() -> Shelf:
+    return {"books": [None]}
+
+
+def finished() -> Shelf:
+    return mcp_types.CallToolResult(content=[], structured_content={"books": "many"})
 
 
 TOOLS = (coerced, filtered, wrong, counts, uncountable, numbers, words)
@@ -97,3 +108,29 @@ async def test_nothing_at_all_has_a_size_too(era):
         served = await client.call_tool("nothing", {"max_tokens": 10})
     assert refused.is_error and "Use max_tokens of at least 10" in refused.content[0].text
     assert served.structured_content == {"result": None} and not served.is_error
+
+
+@ERAS
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+@pytest.mark.parametrize(("tool", "data"), [(coerced, {"books": 5}), (numbers, [1, 2])])
+async def test_in_an_envelope_a_value_that_its_type_converts_is_sent_converted(tool, data, dialect, era):
+    async with mcp.Client(serving(tool, dialect=dialect), mode=era) as client:
+        await client.list_tools()
+        assert read((await client.call_tool(tool.__name__, {})).structured_content).data == data
+
+
+@ERAS
+@pytest.mark.parametrize("dialect", ["response-v2", "standard-v2", "knowledge-1.0"])
+@pytest.mark.parametrize("tool", [wrongly_typed, words, finished])
+@pytest.mark.parametrize("framework", ["fastmcp", "mcp"])
+async def test_in_an_envelope_data_that_a_client_would_refuse_is_a_failure(framework, tool, dialect, era):
+    if framework == "mcp":
+        server = serving(tool, dialect=dialect)
+    else:
+        server = FastMCP("typed")
+        aerogram.fastmcp.install(server, dialect=dialect)
+        server.tool(tool)
+    async with mcp.Client(server._mcp_server if framework == "fastmcp" else server, mode=era) as client:
+        await client.list_tools()
+        answer = await client.call_tool(tool.__name__, {})
+    assert answer.is_error and read(answer.structured_content).problem.code == "INTERNAL_ERROR"

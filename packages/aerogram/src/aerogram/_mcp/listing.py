@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args, get_origin
 from pydantic import PydanticUserError, TypeAdapter
 
 from aerogram._mcp.negotiation import Offer
-from aerogram._mcp.results import conforms
+from aerogram._mcp.promises import conforms
 from aerogram.channels import ACCOUNT, BOX, Payload
 from aerogram.contract import Contract
 from aerogram.dialects import NAMES

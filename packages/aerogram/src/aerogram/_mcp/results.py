@@ -11,12 +11,12 @@ any JSON value; before that structured content is an object.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 
 from aerogram.channels import BOX, PREFIX, Channels, meta_of, tell_facts
 from aerogram.codes import TABLE
-from aerogram.content.jsontext import dumps, loads
+from aerogram.content.jsontext import dumps
 from aerogram.dialects.protocol import Dialect
 from aerogram.errors import MissingExtra, NotFound, ReplyError, ValidationFailed
 from aerogram.normalize.policy import MODERN
@@ -39,7 +39,6 @@ __all__ = [
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 RESOURCE_NOT_FOUND: Final = -32002
-MOST_SCHEMAS: Final = 500
 
 _ABSENT: Final = frozenset({"NotFoundError", "ResourceNotFoundError", "DisabledError"})
 """What the errors of frameworks are called that say that there is no such thing."""
@@ -166,29 +165,6 @@ def _callers_fault(error: BaseException) -> ReplyError | None:
     words = str(error)
     found = next((meant for beginning, meant in _PROMPT_FAULTS.items() if words.startswith(beginning)), None)
     return found[0](words, remediation=found[1]) if found else None
-
-
-def conforms(value: Any, schema: Mapping[str, Any] | None) -> bool:
-    """Whether structured content is what a schema promises, as the clients of the SDK see it."""
-    if schema is None:
-        return True
-    validator = _validator(dumps(schema))
-    return validator is not None and validator.is_valid(value)
-
-
-@lru_cache(maxsize=MOST_SCHEMAS)
-def _validator(schema: bytes) -> Any:
-    """What validates by a schema, which to check takes longer than most values; None where it is none."""
-    from jsonschema import SchemaError  # what the SDK brings along
-    from jsonschema.validators import validator_for
-
-    written = loads(schema)
-    kind = validator_for(written)
-    try:
-        kind.check_schema(written)
-    except SchemaError:
-        return None
-    return kind(written)
 
 
 def to_sdk(result: Mapping[str, Any]) -> Any:

@@ -42,6 +42,7 @@ from aerogram._mcp.finished import (
 from aerogram._mcp.listing import Listing, Profile, SchemaForm
 from aerogram._mcp.negotiation import ACTION, EXTENSION, NOTHING_AGREED, Agreement, Offer, agree, negotiate
 from aerogram._mcp.pairing import fit_content, fit_failure, join_content, take_content
+from aerogram._mcp.promises import is_broken
 from aerogram._mcp.results import PREFIX, measure_stamp, problem_told, tool_result
 from aerogram._mcp.soft_errors import note_soft_error, soft_problem
 from aerogram.answer import (
@@ -62,7 +63,7 @@ from aerogram.answer import (
 from aerogram.answer.aside import run_by_size
 from aerogram.answer.retrieval import Retrieval, retrieve_for
 from aerogram.archive import Archive
-from aerogram.channels import meta_of
+from aerogram.channels import BOX, meta_of
 from aerogram.clients import KnownClient, find_client
 from aerogram.content.jsontext import dumps_unproven
 from aerogram.contract import Contract
@@ -564,7 +565,7 @@ class Service:
             done = await finish(call, draft)
             done = await fit_media(call, done) if done.media else done
             is_whole = done.reply.problem is None and done.reply.data is said.data
-            sent = self._write(call, profile, done, convert if is_whole else None)
+            done, sent = await self._write_as_listed(call, profile, done, convert if is_whole else None)
             if call.observation is not None:
                 self._report(call.observation, call, done, sent)
             return sent if blocks is None else await join_content(blocks, sent, call)
@@ -632,6 +633,35 @@ class Service:
         content = [*wire["content"], note_block(besides)]
         return await fit_failure({**wire, "content": content, "isError": True, "_meta": sent["_meta"]}, call)
 
+    async def _write_as_listed(
+        self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None
+    ) -> tuple[ReplyDraft, dict[str, Any]]:
+        """A finished reply and its result, whose data is what the tool lists: as it is, or as its framework has it.
+
+        Data that is neither is refused, as a client would have to.
+        """
+        sent = self._write(call, profile, draft, convert)
+        if not await self._is_unlisted(call, profile, sent):
+            return draft, sent
+        own = None if convert is None else convert(draft.value, draft.reply.data)
+        if own is not None and own.get("structuredContent") is not None:
+            held = sanitize_result(own, *call.contract.sanitizers)["structuredContent"]
+            data = held[BOX] if profile.is_boxed else held
+            draft = draft._replace(reply=draft.reply.replace(data=data), json=None)
+            sent = self._write(call, profile, draft)
+        if await self._is_unlisted(call, profile, sent):
+            raise _unlike_annotation(profile)
+        return draft, sent
+
+    async def _is_unlisted(self, call: Call, profile: Profile, sent: Mapping[str, Any]) -> bool:
+        """Whether the data in an envelope is not what its tool lists, by what its handler is annotated with."""
+        if profile.typed is None or profile.enveloped is None or sent.get("isError"):
+            return False
+        if all(one.name != call.contract.speaker.name for one in self.listing.spoken):
+            return False  # the server around this one has the say, or an old client, for whom another schema is listed
+        length = sum(len(block.get("text", "")) for block in sent["content"])
+        return await run_by_size("fit", length, is_broken, sent.get("structuredContent"), profile.enveloped)
+
     def _write(
         self, call: Call, profile: Profile, draft: ReplyDraft, convert: Conversion | None = None
     ) -> dict[str, Any]:
@@ -683,6 +713,10 @@ class Service:
         clean = await _clean_wire(result.to_wire(), result.size, *contract.sanitizers)
         data = structured if result.has_structured_content else texts_of(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
+        said = render(contract, done.reply).structured
+        if done.reply.problem is None and await self._is_unlisted(call, profile, {**clean, "structuredContent": said}):
+            await forgive(call)
+            done = fail(call, _unlike_annotation(profile))
         if done.reply.problem is not None:
             sent = self._write(call, profile, done)
             if call.observation is not None:
@@ -690,7 +724,6 @@ class Service:
             return sent
         if call.observation is not None:
             call.observation.report_reply(done.reply)
-        said = render(contract, done.reply).structured
         sent = {**clean, "structuredContent": said}
         if not is_fitted and contract.count != "both":
             return sent
@@ -775,6 +808,10 @@ def _offer(contract: Contract, offers: Sequence[str]) -> Offer:
 def _is_said_in(speaker: Dialect, structured: Any) -> bool:
     """Whether structured content is an envelope already."""
     return speaker.recognises(structured if isinstance(structured, dict) else {})
+
+
+def _unlike_annotation(profile: Profile) -> TypeError:
+    return TypeError(f"what {profile.name} returned is not what it is annotated with")
 
 
 def _judge(call: Call, draft: ReplyDraft) -> ReplyDraft:
