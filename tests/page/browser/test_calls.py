@@ -1,10 +1,28 @@
 """Calls: the page of a gateway shows what the server sent, what the model read, and brings back what was left out."""
 
+import sys
+
 import pytest
 
 from gateway.test_wire import Wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LONG_NAME = "n" * 300
+TABLE_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        info = {"name": "table", "version": "1"}
+        said = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif asked["method"] == "tools/list":
+        said = {"tools": [{"name": "n" * 300, "inputSchema": {"type": "object"}}]}
+    else:
+        said = {"content": [], "structuredContent": {"rows": [{"id": n, "word": "w" * 1000} for n in range(2500)]}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": said}), flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +77,19 @@ async def test_without_the_token_nothing_is_shown(open_page, wrapped):
     await page.get_by_text("for the owner of the server").wait_for()
     for path in ("live", "calls/1"):
         assert (await page.request.get(f"{address}page/api/{path}")).status == 403
+
+
+async def test_a_large_table_under_a_long_name_is_said_to_be_too_large_and_nothing_is_out_of_sight(open_page, chromium):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROWSER", "true")
+        wire = Wire(None, "--budget", "2000", "--page", server=[sys.executable, "-c", TABLE_SERVER])
+    try:
+        page = await open_page(wire.process.stderr.readline().decode().split()[-1])
+        wire.greet()
+        wire.ask(1, "tools/call", name=LONG_NAME)
+        took = await page.locator(".live tbody td").last.bounding_box()
+        assert took["x"] + took["width"] <= 1280
+        call = await look(page, LONG_NAME)
+        await call.locator("[data-part=sent]", has_text="too large to be shown").wait_for()
+    finally:
+        assert wire.end() == 0

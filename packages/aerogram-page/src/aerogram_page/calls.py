@@ -91,6 +91,7 @@ def _side(result: Mapping[str, Any] | None, tokens: int) -> dict[str, Any] | Non
         "longer": max((len(text) for text in texts), default=0) > LONGEST_TEXT,
         "others": [str(block.get("type")) for block in blocks if block.get("type") != "text"],
         "structured": structured if size <= pieces.LARGEST_PIECE else None,
+        "omitted": structured is not None and size > pieces.LARGEST_PIECE,
     }
 
 

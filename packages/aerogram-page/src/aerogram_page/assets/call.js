@@ -47,7 +47,7 @@ function side(name, result) {
     chips,
     result.texts.map((text) => block(name, text)),
     result.longer ? el("p", { class: "quiet small" }, t("call.longer")) : null,
-    structured(result),
+    result.omitted ? el("p", { class: "quiet small" }, t("call.omitted")) : structured(result),
   );
 }
 

@@ -318,6 +318,7 @@ export default {
   "call.nothing": "Nothing: the model read all of it.",
   "call.notAsked": "The server was not asked, or did not answer.",
   "call.longer": "Only its beginning is shown here.",
+  "call.omitted": "Its structured content is too large to be shown here.",
   "call.structured": "Structured content",
 
   "inspect.title": "Inspect any reply",

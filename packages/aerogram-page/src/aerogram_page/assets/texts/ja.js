@@ -314,6 +314,7 @@ export default {
   "call.nothing": "なし。モデルはすべてを読みました。",
   "call.notAsked": "サーバーには尋ねていないか、答えがありませんでした。",
   "call.longer": "ここでは始めの部分だけを示します。",
+  "call.omitted": "構造化された内容は大きすぎるため、ここには表示しません。",
   "call.structured": "構造化された内容",
 
   "inspect.title": "どんな返信でも検査する",
