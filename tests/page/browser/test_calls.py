@@ -70,6 +70,27 @@ async def test_a_failure_and_an_answer_of_our_own_are_told_from_others(open_page
     assert "Nothing" in await call.locator("[data-part=kept]").inner_text()
 
 
+async def test_of_two_calls_the_one_that_was_looked_at_last_is_shown(open_page, wrapped):
+    wire, address = wrapped
+    page = await open_page(address)
+    for number, name in ((4, "fail"), (5, "rows")):
+        wire.ask(number, "tools/call", name=name)
+    late = []
+
+    async def hold(route):
+        late.append(route)
+        if len(late) == 2:
+            for one in reversed(late):
+                await one.continue_()
+
+    await page.route("**/page/api/calls/*", hold)
+    await page.get_by_role("button", name="Look at rows").first.click()
+    await look(page, "fail")
+    await page.locator(".call[aria-label='fail']").wait_for()
+    await page.wait_for_timeout(1000)  # in which the other answer comes
+    assert await page.locator(".call").get_attribute("aria-label") == "fail"
+
+
 async def test_without_the_token_nothing_is_shown(open_page, wrapped):
     """Whoever else is on this machine may open the page, and reads nothing there."""
     address = wrapped[1].partition("#")[0]

@@ -8,6 +8,7 @@ import { clock, count, milliseconds } from "../numbers.js";
 import { call, Refusal, stream } from "../server.js";
 import { cell } from "../table.js";
 import { t, has } from "../texts.js";
+import { Turn } from "../turn.js";
 
 const KEPT = 200;
 const PAUSE = 1000;
@@ -34,6 +35,7 @@ class LiveView {
     Object.assign(this, {
       _context: context,
       _signal: signal,
+      _looked: new Turn(signal),
       _seen: 0,
       _missed: 0,
       _isPaused: false,
@@ -137,12 +139,13 @@ class LiveView {
 
   /** All of one call. */
   async _look(number) {
+    const signal = this._looked.next();
     try {
-      fill(this._detail, await callDetail(number, this._signal));
+      fill(this._detail, await callDetail(number, signal));
       this._detail.firstChild.focus({ preventScroll: true });
       this._detail.scrollIntoView({ block: "start" });
     } catch (error) {
-      if (!this._signal.aborted) fill(this._detail, failure(error));
+      if (!signal.aborted) fill(this._detail, failure(error));
     }
   }
 
