@@ -36,6 +36,7 @@ class Answering(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.asked = asked.get("id")
         if self.asked is None:
+            time.sleep((asked.get("params") or {}).get("seconds", 0))
             self.answer(b"", 202)
         elif asked["method"] == "initialize":
             self.begun.append(f"session-{len(self.begun)}")
@@ -180,6 +181,14 @@ def test_a_call_that_is_given_up_holds_no_connection(url, kind):
     assert Answering.left.get(timeout=8) == kind
     assert text_of(wire.ask(2, "tools/call", name="say")) == "fine"
     assert wire.end() == 0
+
+
+def test_a_message_without_an_answer_holds_up_no_call_for_long(wire):
+    """Messages go one after the other; that a call waits for one is no time of the call, which would have no end."""
+    wire.send(method="notifications/roots/list_changed", params={"seconds": 20})
+    start = time.monotonic()
+    assert text_of(wire.ask(1, "tools/call", name="say")) == "fine"
+    assert time.monotonic() - start < 15
 
 
 def test_a_server_that_another_one_has_taken_the_place_of_gets_a_new_session(wire):

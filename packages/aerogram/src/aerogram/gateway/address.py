@@ -45,6 +45,8 @@ STREAM: Final[ContextVar[Any]] = ContextVar("aerogram_stream", default=None)
 and what is said in it is heard in the context of that task."""
 OPENING: Final = 60.0
 """Seconds that a server of the older transport has to say where it takes messages."""
+LONGEST_RECEIPT: Final = 5.0
+"""Seconds for the receipt of a message that wants no answer; until it comes, nothing else is sent."""
 _UNAUTHENTICATED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _BROKEN, _OVERLOADED = 401, 403, 404, 429, 500, 503
 _FAILING: Final = 400
 _LIMITS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=20)
@@ -226,6 +228,8 @@ class _Client(httpx2.AsyncClient):
         message = _message(request)
         if message.get("method") == _NOTHING:
             return httpx2.Response(202, request=request)
+        if request.method == "POST" and not _wants_answer(message):
+            request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": LONGEST_RECEIPT}
         STREAM.set(message.get("id"))
         try:
             response = await super().send(request, **options)
@@ -256,7 +260,7 @@ class _Client(httpx2.AsyncClient):
         return None if may_be_told else Loss(f"The server behind answers with status {status}")
 
     async def _fail(self, message: Mapping[str, Any], failure: Loss | ReplyError, words: str) -> None:
-        if "id" in message and "method" in message:
+        if _wants_answer(message):
             await self._inbox.fail(message["id"], failure, words)
         else:
             log.warning("the server behind has not taken a message: %s", words)
@@ -271,6 +275,10 @@ class _Client(httpx2.AsyncClient):
 
     async def _lose(self, request: httpx2.Request, loss: Loss) -> None:
         await self._fail(_message(request), loss, loss.reason)
+
+
+def _wants_answer(message: Mapping[str, Any]) -> bool:
+    return "id" in message and "method" in message
 
 
 def _type_of(response: httpx2.Response) -> str:
