@@ -319,7 +319,7 @@ class _Hook:
             raise contain(error) from error
         exchange.is_answered = True
         if isinstance(value, Response):
-            return answer_to(exchange, value)
+            return await answer_to(exchange, value)
         status = response.status_code or self._context.status_code
         if not is_body_allowed_for_status_code(status):
             return await self._model.response(value, response)

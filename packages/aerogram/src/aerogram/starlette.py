@@ -33,6 +33,7 @@ from aerogram._http.routes import (
     source_of,
 )
 from aerogram._http.service import HttpService, Principal
+from aerogram.answer.aside import run_by_size
 from aerogram.content.jsontext import loads
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import dialect as dialect_named
@@ -245,7 +246,7 @@ class Answer(Response):
             await self.background()
 
 
-def answer_to(exchange: Exchange, value: Any) -> Response:
+async def answer_to(exchange: Exchange, value: Any) -> Response:
     """The response for what a handler returned: its own response, unless that is JSON in the old shape."""
     if not isinstance(value, Response):
         exchange.insist_on_json()
@@ -260,7 +261,7 @@ def answer_to(exchange: Exchange, value: Any) -> Response:
         exchange.leave_alone(value.body)
         return value
     try:
-        data = loads(value.body)
+        data = await run_by_size("fit", len(value.body), loads, value.body)
     except ContractError:
         return value
     return Answer(exchange, data, status=value.status_code, given=value.raw_headers, background=value.background)
@@ -407,7 +408,7 @@ class _Hook:
         except BaseException as error:
             raise contain(error) from error
         exchange.is_answered = True
-        return _response_to(exchange, value, request)
+        return await _response_to(exchange, value, request)
 
 
 def make_async(handler: Callable[..., Any]) -> Handler:
@@ -431,7 +432,7 @@ async def _within_limits(exchange: Exchange, call: Handler, request: Request) ->
     return await (service.run(exchange, functools.partial(call, request)) if service.has_cache else call(request))
 
 
-def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
+async def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
     """The response for what a handler returned; any application may stand for one."""
     terms = exchange.terms
     if isinstance(value, Response):
@@ -444,7 +445,7 @@ def _response_to(exchange: Exchange, value: Any, request: Request) -> App:
         return value  # type: ignore[no-any-return]
     if exchange.scope["method"] not in SAFE_METHODS:
         exchange.body = getattr(request, "_body", None)
-    return answer_to(exchange, value)
+    return await answer_to(exchange, value)
 
 
 async def _blame_the_body(error: Exception, request: Request) -> None:

@@ -13,6 +13,7 @@ the framework, of middleware, and the exceptions that nobody caught.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
@@ -37,6 +38,7 @@ from aerogram._http.negotiation import (
 from aerogram._http.responses import LONGEST_ERROR, NOT_MODIFIED, Body, Fields, read_problem, render, unpack
 from aerogram._http.routes import RouteTable, RouteTerms, Usage, path_below
 from aerogram.answer import LONGEST_ECHO, ReplyDraft
+from aerogram.answer.aside import run_by_size
 from aerogram.codes import TABLE
 from aerogram.content.jsontext import loads
 from aerogram.dialects import dialect as dialect_named
@@ -658,7 +660,8 @@ class Exchange(HttpRequest):
         status, given = self.held["status"], self.held["headers"]
         encoding = fields.find(given, b"content-encoding")
         try:
-            data = loads(unpack(bytes(self._content), encoding, _LONGEST_UNPACKED) or b"" if self._is_whole else b"")
+            size = math.inf if encoding else len(self._content)
+            data = await run_by_size("fit", size, _read_json, bytes(self._content) if self._is_whole else b"", encoding)
             self.insist_on_json()
         except ContractError:
             await self._send_unchanged()
@@ -930,6 +933,10 @@ class Exchange(HttpRequest):
         told = reply if self.scope["method"] in SAFE_METHODS else reply.replace(page=None)
         target = "" if told.page is None else self.target
         return fields.of_reply(told, target, versions.clock, older=versions.rate_limit_headers, by_offset=by_offset)
+
+
+def _read_json(content: bytes, encoding: bytes) -> Any:
+    return loads(unpack(content, encoding, _LONGEST_UNPACKED) or b"")
 
 
 def _add_vary(given: Fields) -> Fields:
