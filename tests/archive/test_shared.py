@@ -114,6 +114,13 @@ async def test_a_bucket_that_is_not_there_is_unavailable_and_says_when_to_come_b
     assert caught.value.retry_after
 
 
+async def test_what_a_bucket_objects_to_is_in_the_log(s3_url, caplog):
+    async with Archive.in_bucket(s3_url.replace("s3://archive", "s3://elsewhere")) as archive:
+        with pytest.raises(Unavailable):
+            await archive.put(Content.of_text("x"))
+    assert "NoSuchBucket" in caplog.text
+
+
 async def test_what_has_ended_is_swept_out_of_a_bucket(s3_url):
     async with Archive.in_bucket(s3_url, lifetime=0.2) as archive:
         (stored,) = await archive.put(Content.of_text("short-lived"), principal="zoe")

@@ -10,6 +10,7 @@ import itertools
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -24,7 +25,7 @@ from aerogram.answer.retrieval import Retrieval
 from aerogram.cursor import Cursors
 from aerogram_knowledge.store.address import open_store
 from aerogram_knowledge.store.cursor_keys import StoreCursorKeys
-from backends import is_root
+from backends import S3_KEYS, is_root
 from balancer import balancing, wait_for
 from fleets import ingest_samples, leave_out_rows
 from postgres import running_postgres
@@ -434,3 +435,18 @@ def test_an_archive_whose_disk_is_full_costs_nobody_their_answer(fleet, index, s
         assert len(pieces(again)) == len(OTHERS)
         recover(server.address, pieces(again) | kept)
         assert client.post("/v1/digests", params={"envelope": "v2"}, json=digest).status_code == 200
+
+
+def test_an_archive_that_falls_silent_costs_nobody_their_answer(fleet, index):
+    """However many ask at once: each has its answer in time, which says that nothing was kept."""
+    fleet.environment |= S3_KEYS
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as silent:
+        address = f"s3://kept?endpoint=http://127.0.0.1:{silent.getsockname()[1]}"
+        (server,) = fleet.add("--index", str(index), "--archive", address)
+        asked = [(f"{server.address}/v1/vendors/{name}", VENDOR) for name in OTHERS]
+        asked += [(f"{server.address}/v1/digests", {**CUT, "query": f"token {number}"}) for number in range(16)]
+        with ThreadPoolExecutor(len(asked)) as aside:
+            told = list(aside.map(lambda one: httpx.get(one[0], params=one[1], timeout=60), asked))
+    assert {reply.status_code for reply in told} == {200}
+    assert not pieces(told)
+    assert "the archive cannot be reached" in server.log.read_text()

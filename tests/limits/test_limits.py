@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from redis import Redis
 
 from aerogram import Reply, problem_of
 from aerogram.dialects import dialect
@@ -258,6 +259,17 @@ async def test_a_store_that_is_down_refuses_or_lets_through_as_was_chosen():
     assert notice.code == "FALLBACK_USED"
     await strict.close()
     await lenient.close()
+
+
+async def test_why_a_store_cannot_count_is_in_the_log(tmp_path, caplog):
+    with running_redis(tmp_path) as url:
+        with Redis.from_url(url) as client:
+            client.config_set("maxmemory", 1)
+        limits = Limits.in_redis(url, Plan.of("10/day"))
+        with pytest.raises(Unavailable):
+            await limits.take("ada", "search")
+        await limits.close()
+    assert "maxmemory" in caplog.text
 
 
 @pytest.mark.parametrize(

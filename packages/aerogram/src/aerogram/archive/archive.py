@@ -44,6 +44,7 @@ from weakref import WeakKeyDictionary
 from aerogram.archive.memory import MemoryStore
 from aerogram.archive.sweeping import LOCK, sweep_files
 from aerogram.content import LARGE, Content, Kind
+from aerogram.content.line import one_line
 from aerogram.errors import (
     ContractError,
     IntegrityError,
@@ -77,6 +78,8 @@ SWEEP_EVERY: Final = HOUR
 MOST_ATTEMPTS: Final = 100
 """So often an inventory is read again because somebody else was faster."""
 RETRY_AFTER: Final = 2.0
+REASON: Final = 500
+"""Letters of what a store says is wrong, for the log."""
 LOCK_WITHIN: Final = 5.0
 """Seconds that another process has to let go of a directory; whoever holds it mostly has it for milliseconds."""
 _GONE_WORDS: Final = {
@@ -529,6 +532,7 @@ class Archive:
         except Exception as error:
             if isinstance(error, _UNREADABLE) or type(error).__name__ == "DeserializationError":
                 raise IntegrityError("A stored entry is damaged and was not used", remediation=CALL_AGAIN) from error
+            log.warning("the archive cannot be reached: %s", one_line(str(error)[:REASON]))
             raise Unavailable(
                 "The archive cannot be reached at the moment",
                 remediation="Try again later",

@@ -10,6 +10,7 @@ refused call costs nothing. Several quotas are taken together or not at all, in 
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,9 +22,12 @@ from throttled.constants import RateLimiterType
 from throttled.exceptions import StoreUnavailableError
 from throttled.store import BaseMemoryAtomicAction
 
+from aerogram.content.line import one_line
 from aerogram.errors import Unavailable
 
 __all__ = ["BurstCount", "BurstRate", "Counters", "MemoryCounters", "QuotaCount", "RedisCounters"]
+
+log = logging.getLogger("aerogram")
 
 MOST_COUNTS: Final = 100_000
 """In memory, the least recently seen counts beyond this many are forgotten."""
@@ -206,6 +210,7 @@ def _reaching_the_store() -> Iterator[None]:
     try:
         yield
     except (StoreUnavailableError, OSError) as error:
+        log.warning("limits cannot be counted: %s", one_line(str(error.__cause__ or error)))
         raise Unavailable(
             "Limits cannot be counted at the moment",
             remediation="Try again later",
