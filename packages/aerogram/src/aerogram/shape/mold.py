@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-__all__ = ["ANYTHING", "Mold", "look_up"]
+__all__ = ["ANYTHING", "Mold"]
 
 _CHOICES: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependentRequired"})
 _ANNOTATIONS: Final = frozenset({"title", "description", "default", "examples", "deprecated", "$defs", "$schema"})
@@ -92,7 +92,7 @@ class Mold:
         for _ in range(20):
             reference = schema.get("$ref")
             is_reference = isinstance(reference, str)
-            followed = look_up(self.root, str(reference)) if is_reference else _besides_null(schema)
+            followed = _look_up(self.root, str(reference)) if is_reference else _besides_null(schema)
             if followed is None:
                 return kept_whole if is_reference else Mold(schema, self.root)
             schema = followed
@@ -108,7 +108,7 @@ def _besides_null(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return shapes[0] if len(shapes) == 1 < len(schema[name]) and isinstance(shapes[0], Mapping) else None
 
 
-def look_up(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
+def _look_up(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] | None:
     """The part of a schema that a reference inside of it means."""
     if not reference.startswith("#"):
         return None
