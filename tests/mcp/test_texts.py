@@ -5,6 +5,7 @@ import math
 import random
 import re
 import time
+from statistics import median
 
 import fastmcp
 import pytest
@@ -417,3 +418,21 @@ async def test_a_table_of_many_megabytes_is_read_beside_the_loop_and_goes_on_pag
     after = next_.partition("\n\naerogram")[0].split("\n")[1:]
     assert table.startswith("\n".join((header, *rows, *after)))
     assert here < everywhere / 3
+
+
+async def test_a_table_of_many_megabytes_is_read_once_for_all_its_pages():
+    table = "order,date,city,customer,status\n" + "".join(f"A-{n},2026-03-02,Oslo,Ada,sent\n" for n in range(200_000))
+    server = fastmcp.FastMCP("orders")
+    server.tool(lambda: table, name="get")
+    install(server, budget=1_000, archive=Archive.in_memory())
+    taken = []
+    async with fastmcp.Client(server) as client:
+        cut = (await client.call_tool("get", {})).content[0].text
+        asked = {"hash": re.search(r"whole: retrieve\(hash='(\w+)'\)", cut)[1]}
+        for more in ({}, {"offset": 30}, {"offset": 60}, {"as_text": True}):
+            begun = time.process_time()
+            page = (await client.call_tool("retrieve", {**asked, **more})).content[0].text
+            taken.append(time.process_time() - begun)
+            assert page.startswith("order,date,city")
+    first, *later = taken
+    assert median(later) < first / 3

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 from aerogram.answer import Call
 from aerogram.answer.aside import run_aside, run_by_size
@@ -19,7 +20,7 @@ from aerogram.archive import Archive
 from aerogram.archive.archive import CALL_AGAIN
 from aerogram.archive.query import run_query
 from aerogram.content import Content, short_digits
-from aerogram.content.datatext import read_data
+from aerogram.content.datatext import DataText, read_data
 from aerogram.content.jsontext import dumps, value_at
 from aerogram.cursor import Cursors
 from aerogram.errors import InvalidCursor, NotFound, ValidationFailed
@@ -39,7 +40,12 @@ SEARCHED_BYTES: Final = 64_000_000
 FEW_IDS: Final = 8
 """So many ids are looked for in what is written before it is read."""
 MOST_IDS: Final = 200
+MOST_HELD: Final = 2_000_000
+"""So many values that were read in texts take about two hundred megabytes."""
 Fits: TypeAlias = Callable[[Any], bool]
+
+_READ: Final[WeakKeyDictionary[Content, DataText | None]] = WeakKeyDictionary()
+"""What was read in texts that an archive still holds, so that it is not read again for the next page."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +148,7 @@ async def retrieve(
     content = await archive.get(asked.hash or "", principal=principal)
     if asked.as_text and not asked.path:
         return _text_page(content.text, asked, pager, way_on)
-    is_read = read_texts and content.kind == "text"
-    held = await run_by_size("search", content.size, read_data, [content.text]) if is_read else None
+    held = await _read_text(content) if read_texts and content.kind == "text" else None
     whole = content.text if content.kind == "bytes" else content.shared_value
     value = _part_at(whole if held is None else held.value, asked.path)
     is_part = bool(asked.path) or asked.query is not None
@@ -171,6 +176,16 @@ async def _open_pager(
     if asked.cursor is not None:
         await cursors.prepare_async(asked.cursor)
     return asked.pager(cursors, tool, principal, documented=documented)
+
+
+async def _read_text(content: Content) -> DataText | None:
+    """The data that a text holds, which is read once for as long as the archive holds the text."""
+    if content in _READ:
+        return _READ[content]
+    held = _READ[content] = await run_by_size("search", content.size, read_data, [content.text])
+    if sum(one.body.count(b",") + one.body.count(b"\n") for one in _READ) > MOST_HELD:
+        _READ.clear()
+    return held
 
 
 async def retrieve_for(call: Call, asked: Retrieval) -> ResumablePage:

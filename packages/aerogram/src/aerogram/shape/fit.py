@@ -745,9 +745,9 @@ class _Fitting:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
         lines, mark = count_lines(text, len(text)), find_entry_mark(text)
         entries = text.count(mark) if mark is not None else 0
+        is_lost = self.draft.resume is None and self.manner.archive
         # data that it spells may be in the archive under the same hash, and is read in what is asked back
-        is_data = self.manner.archive and (Content.of_text(text).spells_json or read_data([text]) is not None)
-        as_text = is_data or None
+        as_text = (is_lost and (Content.of_text(text).spells_json or read_data([text]) is not None)) or None
 
         def dress(count: int) -> Reply[Any]:
             changes: dict[str, Any] = {"data": text[:count]}
