@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from dataclasses import replace
 
@@ -17,9 +18,11 @@ from aerogram.dialects.knowledge_v1 import (
 )
 from aerogram.errors import InvalidFields, NotFound
 from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.lexicon import index_terms
 from aerogram_knowledge.search.copies import repetitions
 from aerogram_knowledge.search.fusion import trust_in_meaning
+from aerogram_knowledge.search.suggestions import suggest
 from aerogram_knowledge.store import Candidates
 
 
@@ -294,6 +297,19 @@ def test_what_a_gate_withholds_is_not_named_in_a_retry(small, where):
     with Knowledge(where, withheld_licenses=["CC-BY-4.0"]) as gated:
         assert small.search("gides", method="bm25").retry_with == {"query": "guides"}
         assert gated.search("gides", method="bm25").retry_with is None
+
+
+def test_a_query_of_strange_words_does_not_hold_each_of_them_against_every_name():
+    strange = [f"{number:04}zyxwvu" for number in range(48)]
+    names = [f"name{number}" for number in range(10_000)]
+
+    def work(count):
+        started = time.process_time()
+        query = " ".join(strange[:count])
+        assert suggest(query, Filters(), strange[:count], lambda *_: False, lambda: names) == {}
+        return time.process_time() - started
+
+    assert work(48) < 12 * work(1)
 
 
 def test_a_query_of_strange_words_finds_nothing_rather_than_anything(shared_small):

@@ -18,6 +18,8 @@ __all__ = ["Finds", "names_in", "suggest"]
 
 SHORTEST: Final = 4
 """Letters of a word that can be misspelt; shorter ones are all alike."""
+MOST_MISSPELT: Final = 5
+"""So many words of a query are held against all names, which takes long; one with more of them was not mistyped."""
 _WORD: Final = re.compile(r"[^\W\d_]{4,40}")
 
 Finds = Callable[[str, Filters], bool]
@@ -47,7 +49,9 @@ def _queries(query: str, unknown: Sequence[str], names: Callable[[], Collection[
     if not unknown:
         return
     known = names()
-    near = {word: nearest(word, known, least=SLIP) if len(word) >= SHORTEST else [] for word in unknown}
+    near: dict[str, list[str]] = {word: [] for word in unknown}
+    for word in [one for one in unknown if len(one) >= SHORTEST][:MOST_MISSPELT]:
+        near[word] = nearest(word, known, least=SLIP)
     words = [one for word in query.split() for one in _spellings(word, near)]
     if words and words != query.split():
         yield " ".join(words)
