@@ -94,6 +94,18 @@ def test_a_user_who_may_not_bring_in_pgvector_is_told_what_to_do(postgres):
         assert index.check().is_sound
 
 
+def test_an_index_in_a_schema_of_its_own_is_no_part_of_one_in_public(postgres, write):
+    public = postgres.new_database()
+    name = public.rpartition("/")[2]
+    with Knowledge(public, embedder=NoEmbedder()) as everybody:
+        with pytest.raises(NotFound, match="no schema 'team'"):
+            Knowledge(f"{public}?search_path=team,public", embedder=NoEmbedder())
+        postgres.execute("CREATE SCHEMA team", database=name)
+        with Knowledge(f"{public}?search_path=team,public", embedder=NoEmbedder()) as team:
+            team.ingest(write({"a.md": GUIDE}))
+            assert (team.documents(), everybody.documents()) == (["a.md"], [])
+
+
 @pytest.mark.parametrize(
     ("address", "error"),
     [

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from aerogram.errors import Conflict, Forbidden
+from aerogram.errors import Conflict, Forbidden, NotFound
+from aerogram_knowledge.store import OF_THE_STORE
 from aerogram_knowledge.store.postgres.pool import driver
 from aerogram_knowledge.store.postgres.upkeep import fill_wordings, rebuild_words
 
@@ -19,6 +20,9 @@ LOCK: Final = 0x61_65_72_6F_67_72_61_6D
 """The name of the lock: "aerogram" in ASCII."""
 MOST_DIMENSIONS: Final = 4_000
 BY_HAND: Final = "Let an administrator run `CREATE EXTENSION vector` once in this database, then start again"
+
+_SCHEMA: Final = "SELECT (parse_ident(split_part(current_setting('search_path'), ',', 1)))[1], current_schema()"
+"""The schema that is named first, and the one in which tables are made."""
 
 _TABLES: Final = """
 CREATE TABLE aerogram_state (
@@ -99,6 +103,13 @@ WORDINGS: Final = 5
 
 async def migrate(connection: Any, dimensions: int) -> None:
     """Bring a database to the present version."""
+    named, here = await connection.fetchrow(_SCHEMA)
+    if named not in ("$user", here):  # the next one of its path may hold an index of others
+        raise NotFound(
+            f"This PostgreSQL has no schema {named!r} that the user of the store may use",
+            remediation="Make it with `CREATE SCHEMA`, or name another one first in `search_path`",
+            details=OF_THE_STORE,
+        )
     found = await _read_state(connection)
     if found is None:
         await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
@@ -129,7 +140,7 @@ def refuse_later(version: int) -> None:
 async def _read_state(connection: Any) -> tuple[int, int] | None:
     """The version and the dimensions that are there."""
     # looked up in the catalogue itself: to_regclass may remember from before the lock that there was none
-    there = "SELECT 1 FROM pg_class WHERE relname = 'aerogram_state' AND pg_table_is_visible(oid)"
+    there = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'aerogram_state'"
     if not await connection.fetchval(there):
         return None
     row = await connection.fetchrow("SELECT version, dimensions FROM aerogram_state")
