@@ -42,6 +42,21 @@ def test_a_note_is_told_again_until_the_file_is_mended(write, index):
     assert index.store.files()["bad.md"].note is None
 
 
+def test_a_file_that_gives_no_passages_says_so(write, index):
+    files = {
+        "v.json": '{"vendors": ["Delta Foods"]}',
+        "bare.md": "---\ntitle: Bare\n---\n",
+        "blank.md": "\n",
+        "free.md": FREE,
+    }
+    told = {
+        "bare.md": "it gives no passages: it has no text",
+        "v.json": "it gives no passages: all that it holds is a vendor graph (entities: 1, relationships: 0)",
+    }
+    assert index.ingest(write(files)).notes == told
+    assert index.ingest().notes == told
+
+
 def test_processes_that_read_side_by_side_tell_notes_too(write, index):
     assert index.ingest(write({"bad.md": BROKEN, "free.md": FREE}), workers=2).notes == {"bad.md": NOTE}
     assert index.ingest().notes == {"bad.md": NOTE}

@@ -192,6 +192,34 @@ def test_tables_and_front_matter_say_who_is_who_too(write, index):
     assert {(one["source"], one["type"]) for one in found["relationships"]} == {("c1", "EMPLOYS"), ("c1", "OWNS")}
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"id": 1, "title": "Printer broken", "text": "It prints blank pages."}],
+        [{"name": "Ann", "description": "She brings blank pages."}],
+        [{"id": 7, "name": "Pad", "type": "product", "vendor": "Acme", "description": "A hundred blank pages."}],
+        [{"from": "ann@post", "to": "bob@post", "subject": "The blank pages"}],
+        [{"name": "Acme", "type": "COMPANY", "text": "Acme sells blank pages."}],
+        [{"name": "Acme", "type": "COMPANY"}, {"id": 2, "summary": "Somebody asks for blank pages."}],
+        {"vendors": [{"name": "Acme"}], "body": "Acme sells blank pages."},
+        {"entities": [{"name": "Acme", "type": "COMPANY"}], "letters": ["Acme sells blank pages."]},
+        {"nodes": [{"id": 1, "label": "blank pages"}], "edges": [{"from": 1, "to": 1}]},
+        {"entities": [{"name": "Printer", "description": "It prints blank pages."}]},
+    ],
+    ids=lambda data: json.dumps(data)[:30],
+)
+def test_json_that_is_not_surely_a_graph_is_text_that_is_found(write, index, data):
+    done = index.ingest(write({"data.json": json.dumps(data)}))
+    assert (done.added, done.chunks, done.problems, done.notes) == (1, 1, {}, {})
+    assert index.search("blank pages").data[0]["source_file"] == "data.json"
+    assert index.directory().vendors() == []
+
+
+def test_a_table_of_other_things_is_told_and_is_no_graph(write, index):
+    done = index.ingest(write({"tickets.csv": "id,title,text\n1,Printer broken,blank pages\n"}))
+    assert list(done.problems) == ["tickets.csv"] and index.directory().vendors() == []
+
+
 @pytest.mark.parametrize("name", ["people.csv.gz", "people.CSV.GZ", "people.csv", "graph.json.gz", "graph.json"])
 def test_a_graph_may_be_packed(write, index, name):
     table, graph = "name,type\nDelta Foods,COMPANY\n", {"entities": [{"name": "Delta Foods", "type": "COMPANY"}]}

@@ -30,7 +30,7 @@ __all__ = ["FileBatch", "Job", "Preparer"]
 
 log = logging.getLogger("aerogram")
 
-READER: Final = "15"
+READER: Final = "16"
 """How files are read and cut. When that changes, so does this, and an index reads its files again, once."""
 BATCH_CHUNKS: Final = 2_000
 BATCH_BYTES: Final = 32 * 1024 * 1024
@@ -165,7 +165,10 @@ class Preparer:
         batch.changed += job.before is not None
         if graph is not None:
             batch.graphs[file.path] = graph
-        note = "; ".join(note for document, _ in parts for note in document.notes) or None
+        notes = [note for document, _ in parts for note in document.notes]
+        if not any(chunks for _, chunks in parts) and file.content.strip():
+            notes.append(_why_no_passages(graph))
+        note = "; ".join(notes) or None
         if note is not None:
             batch.notes[file.path] = note
         batch.states.append(FileState(file.path, file.size, file.changed_ns, file.checksum, None, note, READER))
@@ -247,6 +250,14 @@ class _Ahead:
     @property
     def _has_room(self) -> bool:
         return len(self._waiting) < FILES_AHEAD and self._bytes < BYTES_AHEAD
+
+
+def _why_no_passages(graph: Graph | None) -> str:
+    """Why nothing of a file is found by a search, although something is in it."""
+    if graph is None:
+        return "it gives no passages: it has no text"
+    counts = f"entities: {len(graph.entities):,}, relationships: {len(graph.relationships):,}"
+    return f"it gives no passages: all that it holds is a vendor graph ({counts})"
 
 
 def _entry(document: Document, chunks: Sequence[Chunk], vectors: Sequence[bytes]) -> DocumentEntry:

@@ -21,7 +21,7 @@ from aerogram.shape.modes import Mode
 from aerogram_knowledge.filters import Filters
 from aerogram_knowledge.licences import LicenseFilter
 from aerogram_knowledge.store import Graph, Store
-from aerogram_knowledge.vendors.graph import name_id
+from aerogram_knowledge.vendors.graph import VENDOR_TYPES, name_id
 
 __all__ = ["LicensedDirectory", "Mentions", "VendorDirectory", "cut_notice", "find_mentions", "find_renamed"]
 
@@ -33,7 +33,6 @@ MOST_LISTED: Final = 12
 BY_NAME: Final = "Ask for one of the entities by its name, to see those around it"
 TELLING: Final = 4
 """Letters of a word that tells a vendor from others; shorter ones are mostly legal forms."""
-VENDOR_TYPES: Final = frozenset({"VENDOR", "COMPANY", "ORGANIZATION", "ORGANISATION", "ORG", "SUPPLIER"})
 _WORD: Final = re.compile(r"[^\W_]+")
 
 Record = Mapping[str, Any]

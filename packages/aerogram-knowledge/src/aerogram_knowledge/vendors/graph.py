@@ -1,9 +1,12 @@
 """The vendor graph as files say it: entities and relationships from JSON, CSV or front matter.
 
-JSON: `{"entities": […], "relationships": […]}`, also `vendors` for entities of that type. CSV: a table with a `name`
-is of entities, one with a source and a target is of relationships. Front matter: `entities`, `relationships`, or
-`vendor: Name` for the vendor that a document is about. Every record gets an id, a name and a type; whatever else it
-says is kept. A licence that a JSON object states is that of each of its records that states none.
+JSON: `{"entities": […], "relationships": […]}`, also `vendors` for entities of that type. A JSON list or a CSV table: a
+row with a name is an entity, one with a source and a target is a relationship. Front matter: `entities`,
+`relationships`, or `vendor: Name` for the vendor that a document is about. Every record gets an id, a name and a type;
+whatever else it says is kept. A licence that a JSON object states is that of each of its records that states none.
+
+Most data has names, and is searched as text. So a file is a graph only if it holds nothing else and says so: by the
+names of its lists, or by the types of its rows.
 """
 
 from __future__ import annotations
@@ -22,29 +25,32 @@ from aerogram.digest.terms import fold
 from aerogram.errors import ContractError
 from aerogram.normalize import Policy
 from aerogram.normalize.values import encode
-from aerogram_knowledge.documents.document import Document, File, suffix_of
+from aerogram_knowledge.documents.document import Document, File, suffix_of, text_of_record
 from aerogram_knowledge.documents.front import UNKNOWN_LICENSE, in_lower_case, license_of, stated_licenses
 from aerogram_knowledge.store import Graph
 
-__all__ = ["SUFFIXES", "graph_of_documents", "graph_of_file", "name_id"]
+__all__ = ["SUFFIXES", "VENDOR_TYPES", "graph_of_documents", "graph_of_file", "name_id"]
 
 SUFFIXES: Final = (".json", ".csv")
 DEFAULT_TYPE: Final = "ENTITY"
 VENDOR: Final = "VENDOR"
+VENDOR_TYPES: Final = frozenset({VENDOR, "COMPANY", "ORGANIZATION", "ORGANISATION", "ORG", "SUPPLIER"})
 _SOURCES: Final = ("source", "source_id", "from", "from_id", "subject", "head")
 _TARGETS: Final = ("target", "target_id", "to", "to_id", "object", "tail")
 _TYPES: Final = ("type", "entity_type", "relationship_type", "relation", "kind", "predicate", "label")
 _NAMES: Final = ("name", "vendor_name", "entity_name", "title")
 _IDS: Final = ("id", "entity_id", "relationship_id", "key")
-_NOT_A_GRAPH: Final = "it has no entities or relationships, and no other data is read from this kind of file"
+_LISTS: Final = ("entities", "vendors", "relationships", "edges")
+_NOT_A_GRAPH: Final = "it is no table of vendors or relationships with their types, and no other tables are read"
 _FORMS: Final = Policy()
 _NOT_A_LETTER: Final = re.compile(r"[^\w]+")
 
 
 def graph_of_file(file: File, limits: ReadLimits) -> Graph:
-    """The graph in a JSON or CSV file, packed or not; `UnreadableSource` when there is none in it."""
+    """The graph in a JSON or CSV file, packed or not; `UnreadableSource` when it is none."""
     text, _ = encoding.decode(file.unpack(limits).content)
-    graph = _of_rows(_csv(text)) if suffix_of(file.path) == ".csv" else _of_json(_json(text))
+    said = _csv(text) if suffix_of(file.path) == ".csv" else _json(text)
+    graph = _of_data(said) if _is_graph(said) else Graph()
     if not graph.entities and not graph.relationships:
         raise UnreadableSource("unknown_kind", _NOT_A_GRAPH)
     return graph
@@ -83,7 +89,7 @@ def _csv(text: str) -> list[dict[str, Any]]:
     try:
         rows = csv.reader(io.StringIO(text), dialect=dialect, strict=True)
         names = [name.strip() for name in next((row for row in rows if row), [])]
-        return [_csv_record(names, row) for row in rows]
+        return [record for row in rows if (record := _csv_record(names, row))]
     except csv.Error as error:
         raise UnreadableSource("broken", f"it is not CSV: {error}") from error
 
@@ -99,11 +105,42 @@ def _csv_record(names: list[str], row: list[str]) -> dict[str, Any]:
     return in_lower_case(*said)
 
 
-def _of_json(said: Any) -> Graph:
+def _is_graph(said: Any) -> bool:
+    """Whether data is of entities and relationships alone, and says so."""
     if isinstance(said, list):
-        return _of_rows([one for one in said if isinstance(one, dict)])
+        return all(map(_is_record, said)) and any(map(_has_telling_type, said))
     if not isinstance(said, dict):
-        return Graph()
+        return False
+    rows = [row for name in _LISTS if isinstance(said.get(name), list) for row in said[name]]
+    others = {name: value for name, value in said.items() if name not in _LISTS}
+    if text_of_record(others) is not None or any(isinstance(value, list) for value in others.values()):
+        return False
+    is_named = bool(said.get("vendors") or (said.get("entities") and said.get("relationships")))
+    records = [row for row in rows if not isinstance(row, str)]
+    return all(map(_is_record, records)) and (is_named or any(_first(row, _TYPES) for row in records))
+
+
+def _is_record(row: Any) -> bool:
+    """Whether a row can be an entity or a relationship; one with a text of its own is a document."""
+    return isinstance(row, dict) and text_of_record(row) is None and bool(_first(row, _NAMES) or _has_ends(row))
+
+
+def _has_telling_type(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of a type that graphs alone have: that of a vendor, or of what ties a source to a target."""
+    kind = _first(row, _TYPES)
+    is_tie = any(
+        {source, target} <= row.keys() for source, target in (("source", "target"), ("source_id", "target_id"))
+    )
+    return kind is not None and (is_tie or kind.upper() in VENDOR_TYPES)
+
+
+def _has_ends(row: Mapping[str, Any]) -> bool:
+    return _first(row, _SOURCES) is not None and _first(row, _TARGETS) is not None
+
+
+def _of_data(said: Any) -> Graph:
+    if isinstance(said, list):
+        return _of_rows(said)
     entities = _entities(said.get("entities"), DEFAULT_TYPE) + _entities(said.get("vendors"), VENDOR)
     relationships = _relationships(said.get("relationships") or said.get("edges"))
     stated = license_of(in_lower_case(said))
@@ -120,7 +157,7 @@ def _under_license(stated: str | None, records: list[dict[str, Any]]) -> list[di
 def _of_rows(rows: list[dict[str, Any]]) -> Graph:
     linked, named = [], []
     for row in rows:
-        if _first(row, _SOURCES) and _first(row, _TARGETS):
+        if _has_ends(row):
             linked.append(row)
         elif _first(row, _NAMES):
             named.append(row)
