@@ -62,7 +62,7 @@ def test_deep_health_tries_every_part(fleet, redis, request, how):
     store = ("--index", str(request.getfixturevalue("index")))
     if how == "postgres":
         store = ("--store", request.getfixturevalue("copied_database"))
-    (server,) = fleet.add(*store, "--redis", redis.url)
+    (server,) = fleet.add(*store, "--redis", redis.url, "--limits", "100000/day")
     found = httpx.get(f"{server.address}/v1/health/deep", timeout=30).json()
     assert found["status"] == "ok"
     assert {name: check["status"] for name, check in found["checks"].items()} == dict.fromkeys(

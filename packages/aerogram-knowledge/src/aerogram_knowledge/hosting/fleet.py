@@ -40,6 +40,8 @@ CACHED: Final = ("semantic_search", "find_vendor_info", "get_chunks")
 """Operations whose answers may be given again; a digest also archives, so it is made anew."""
 FREE: Final = ("health", FILES)
 """What costs nobody anything: balancers and browsers ask for it all the time, and without a key."""
+DEEP_HEALTH: Final = "deep_health"
+"""What says that limits cannot be counted, and why."""
 AGREE_EVERY: Final = 30.0
 """Seconds after which the clock is compared again."""
 
@@ -58,7 +60,7 @@ class SharedParts:
 
     def limits(self, plan: Callable[[str | None], Plan]) -> Limits:
         """The limits of callers, counted by all servers together if there is a Redis."""
-        told: dict[str, Any] = {"clock": self.clock, "free": FREE}
+        told: dict[str, Any] = {"clock": self.clock, "free": FREE, "on_outage": (DEEP_HEALTH,)}
         return Limits.in_memory(plan, **told) if self.redis is None else Limits.in_redis(self.redis, plan, **told)
 
     async def ping(self) -> dict[str, Any]:
@@ -117,7 +119,8 @@ class RedisClock:
             from redis.retry import Retry
         except ImportError:
             raise MissingExtra("redis", "redis") from None
-        self._client = Redis.from_url(url, socket_timeout=1.0, socket_connect_timeout=1.0, retry=Retry(NoBackoff(), 0))
+        options: Any = {"retry": Retry(NoBackoff(), 0), "protocol": 2}  # as `connection_options` has it
+        self._client = Redis.from_url(url, socket_timeout=1.0, socket_connect_timeout=1.0, **options)
         self._ahead = time.time() - time.monotonic()
         self._agree()
         threading.Thread(target=self._keep_agreeing, daemon=True, name="aerogram-clock").start()

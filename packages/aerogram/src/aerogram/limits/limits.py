@@ -214,7 +214,10 @@ class UsedUp(QuotaExceeded):
 
 
 class Limits:
-    """Lets calls through or refuses them, by a plan for all callers or a plan for each; `free` tools cost nothing."""
+    """Lets calls through or refuses them, by a plan for all callers or a plan for each; `free` tools cost nothing.
+
+    While nothing can be counted, calls are refused, unless `on_outage` says "allow", or names their tools.
+    """
 
     def __init__(
         self,
@@ -223,7 +226,7 @@ class Limits:
         *,
         free: Collection[str] = (),
         warn_below: float = NEARLY,
-        on_outage: Literal["refuse", "allow"] = "refuse",
+        on_outage: Literal["refuse", "allow"] | Collection[str] = "refuse",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._counters = counters
@@ -263,7 +266,7 @@ class Limits:
         try:
             return await self._take(principal, tool, units, is_part=is_part)
         except Unavailable:
-            if self._on_outage == "refuse":
+            if self._on_outage == "refuse" or (self._on_outage != "allow" and tool not in self._on_outage):
                 raise
             return Allowance(notices=(Notice.of("FALLBACK_USED", "Limits could not be counted; the call went ahead"),))
 
