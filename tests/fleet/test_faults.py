@@ -134,6 +134,16 @@ def test_redis_goes_away_in_the_middle_of_requests_and_comes_back(fleet, index, 
     assert "Traceback" not in fleet.logs
 
 
+def test_redis_that_was_restarted_while_nobody_asked_is_used_at_once(fleet, index, redis):
+    (server,) = fleet.add("--index", str(index), "--redis", redis.url, "--limits", "100000/day")
+    for _ in range(3):
+        answered = httpx.get(f"{server.address}/v1/digests", params=CUT, timeout=30)
+        assert answered.status_code == 200, answered.text
+        assert pieces([answered])
+        redis.stop()
+        redis.start()
+
+
 @pytest.fixture(scope="session")
 def unsteady_postgres(tmp_path_factory):
     """A PostgreSQL that tests stop and pause, and a database with the samples in it, to be copied."""

@@ -47,6 +47,7 @@ def connection_options() -> dict[str, Any]:
         "socket_timeout": ANSWER_WITHIN,
         "socket_connect_timeout": CONNECT_WITHIN,
         "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,  # with the next one, redis-py takes a connection that has ended for one that has news
     }
 
 
