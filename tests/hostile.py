@@ -29,11 +29,6 @@ def html_of_tags(count: int) -> bytes:
     return b"<html>" + "<b>\N{GRINNING FACE}".encode() * count
 
 
-def markdown_of_signs(count: int) -> bytes:
-    """A heading that nearly ends at each of its signs, so each of them is looked at with all that follow it."""
-    return b"# a" + b"#" * count + b"b\n"
-
-
 def front_matter_of_aliases(levels: int, width: int = 10) -> str:
     """A document whose front matter merges a mapping into itself, so that each line is ten times the one before."""
     lines = ['"#0": &a0 {key: value}']

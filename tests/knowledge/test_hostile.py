@@ -12,7 +12,7 @@ import pytest
 from aerogram.digest.limits import ReadLimits
 from aerogram_knowledge import Knowledge, NoEmbedder
 from aerogram_knowledge.maintenance.watch import watch
-from hostile import front_matter_of_aliases, markdown_of_signs, pdf_of_operators
+from hostile import front_matter_of_aliases, pdf_of_operators
 from knowledge.documents import GUIDE, HARVEST
 from programs import run_program
 
@@ -26,14 +26,14 @@ def test_the_run_goes_on_without_them_and_names_the_reasons(write, tmp_path, wor
         {
             "a.md": GUIDE,
             "bomb.pdf": pdf_of_operators(1_000_000),
-            "slow.md": markdown_of_signs(200_000),
+            "slow.pdf": pdf_of_operators(20_000, pages=3_000),
             "z.md": HARVEST,
         }
     )
     with Knowledge(tmp_path / "index", limits=ReadLimits(memory=128 * MB, seconds=3)) as index:
         done = index.ingest(folder, workers=workers)
         assert done.added == 2
-        assert done.problems == {"bomb.pdf": TOO_MUCH, "slow.md": "the source took longer than 3 s to read"}
+        assert done.problems == {"bomb.pdf": TOO_MUCH, "slow.pdf": "the source took longer than 3 s to read"}
         assert {one["source_file"] for one in index.search("token harvest").data} == {"a.md", "z.md"}
         again = index.ingest(folder)
         assert (again.unchanged, again.problems["bomb.pdf"]) == (2, TOO_MUCH)
