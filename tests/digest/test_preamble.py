@@ -1,11 +1,13 @@
 """Front matter is no part of a document's text: not for the index, not for a digest, not for whoever checks one."""
 
+import asyncio
 import json
 
 import pytest
 
 from aerogram.digest import digest_text, read, reread, verify
 from aerogram.digest.text import normalise
+from aerogram_knowledge import Knowledge, NoEmbedder
 from aerogram_knowledge.documents.document import File, read_file
 from programs import run_program
 
@@ -92,6 +94,19 @@ def test_a_digest_of_the_whole_file_can_still_be_checked_and_the_reading_is_told
     assert (told.returncode, "read with its front matter" in told.stdout) == (0, True)
     said = json.loads(run(tmp_path, "verify", "whole.json", "--source", "a.md", "--json").stdout)
     assert (said["verified"], said["note"]) == (True, "read with its front matter")
+
+
+def test_a_digest_of_a_record_can_be_checked_against_its_file_and_its_line_is_told(tmp_path):
+    lines = [{"id": "a", "text": "# Bus\n\nIt is blue."}, {"id": "b", "body": FRONTS[0] + BODY}]
+    (tmp_path / "a.jsonl").write_text("no JSON\n" + "\n".join(map(json.dumps, lines)), encoding="utf-8")
+    with Knowledge(tmp_path / "index", embedder=NoEmbedder()) as index:
+        index.ingest(tmp_path / "a.jsonl")
+        (source,) = asyncio.run(index.digest("a.jsonl#b", "What does a ticket cost?")).data["sources"]
+    (tmp_path / "d.json").write_text(source["content"], encoding="utf-8")
+    told = run(tmp_path, "verify", "d.json", "--source", "a.jsonl")
+    assert (told.returncode, "it is the record in line 3" in told.stdout) == (0, True), told.stderr
+    (tmp_path / "a.jsonl").write_text(json.dumps(lines[0]), encoding="utf-8")
+    assert run(tmp_path, "verify", "d.json", "--source", "a.jsonl").returncode == 1
 
 
 def test_another_text_is_read_as_usual():

@@ -17,6 +17,7 @@ from aerogram.content.jsontext import loads
 from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.sources import encoding, packed, read
 from aerogram.digest.sources.pdf import is_pdf
+from aerogram.digest.sources.records import LINE_END
 from aerogram.digest.text import CanonicalText
 from aerogram.errors import ContractError
 from aerogram_knowledge.documents.front import (
@@ -66,8 +67,6 @@ _SITE: Final = re.compile("\\s[\u2014\u2013|·»:-]+\\s*$|::\\s*$")
 """Where the name of a site ends before a title; read backwards, where it begins after one."""
 _LANGUAGE_CODE: Final = re.compile(r"([A-Za-z]{2,3})(?![^\W_])")
 _TITLE_LINE: Final = re.compile(r"\S[^\n]{0,119}")
-_LINE_END: Final = re.compile(r"\r\n?|\n")
-"""Where a line of JSON ends; what else ends a line of a text may stand in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +243,7 @@ def _records(file: File, limits: ReadLimits) -> list[Document]:
     found: list[Document] = []
     aside: list[str] = []
     seen: set[str] = set()
-    for number, line in enumerate(_LINE_END.split(encoding.decode(file.content)[0]), 1):
+    for number, line in enumerate(LINE_END.split(encoding.decode(file.content)[0]), 1):
         if not line.strip():
             continue
         try:

@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 
 from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.reader import run as read_apart
-from aerogram.digest.sources import encoding, html, notebook, packed, pdf
+from aerogram.digest.sources import encoding, html, notebook, packed, pdf, records
 from aerogram.digest.sources.preamble import split_preamble
 from aerogram.digest.text import NORMALISATION, CanonicalText, normalise
 
@@ -81,15 +81,31 @@ def reread(
 ) -> CanonicalText:
     """The text of a document that a digest speaks of, by its hash; if no reading has that hash, the usual one.
 
-    A digest may be of the whole file, front matter and all; the text then says so in its notes.
+    A digest may be of the whole file, front matter and all, or of a record in a line of it; the text then says so in
+    its notes.
     """
+    limits = limits or ReadLimits()
+    if isinstance(source, PurePath):
+        name = name or source.name
+        source = _load(Path(source), limits)
     text = read(source, kind=kind, name=name, limits=limits)
     if text.hash == source_text_hash or text.extractor == "pdfium":
         return text
     whole = read(source, kind=kind, name=name, limits=limits, preamble=True)
-    if whole.hash != source_text_hash:
-        return text
-    return replace(whole, notes=(*whole.notes, "read with its front matter"))
+    if whole.hash == source_text_hash:
+        return replace(whole, notes=(*whole.notes, "read with its front matter"))
+    for number, words in records.texts(_decode(source, limits)) if records.are_in(name) else ():
+        record = _read_text(words, "markdown", "", limits, preamble=False)
+        if record.hash == source_text_hash:
+            return replace(record, notes=(f"it is the record in line {number}",))
+    return text
+
+
+def _decode(source: str | bytes | bytearray | memoryview, limits: ReadLimits) -> str:
+    if isinstance(source, str):
+        return source
+    content = bytes(source)
+    return encoding.decode(packed.unpack(content, limits) if packed.is_packed(content) else content)[0]
 
 
 def _load(path: Path, limits: ReadLimits) -> bytes:
