@@ -37,7 +37,7 @@ async def test_a_long_message_is_cut_to_the_budget_and_can_be_had_whole() -> Non
         for name in ("finished", "raised"):
             text = (await client.call_tool(name, raise_on_error=False)).content[0].text
             assert text.startswith("line one. word") and len(text) > 1_500
-            assert "the cause" not in text
+            assert " chars]\n" not in text and "the cause\nerror: " in text and len(text) < len(LONG)
             back, offset = "", 0
             for _ in range(20):
                 hash_ = text.partition("retrieve(hash='")[2][:12]

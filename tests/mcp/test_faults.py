@@ -1,6 +1,7 @@
 """What handlers raise and what failed further in, where payloads are bare: in their own words, with a kind."""
 
 import json
+import re
 import sqlite3
 import urllib.error
 from email.message import Message
@@ -79,6 +80,23 @@ async def test_an_exception_keeps_its_words_where_the_server_shows_them():
     assert text.startswith("Unknown currency: XYZ") and (problem["code"], problem["retryable"]) == ("TOOL_ERROR", False)
     assert told(await failed(KeyError("sheet")))[1].startswith("KeyError: 'sheet'")
     assert told(await failed(RuntimeError()))[1].startswith("RuntimeError")
+
+
+CAUSE = "main.c:9: error: 'foo' undeclared"
+BUILD = "\n".join([*(f"mod_{n}.c:{n}: warning: unused variable 'x{n}'" for n in range(200)), CAUSE])
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ToolError])
+async def test_long_words_of_an_exception_are_whole_or_have_both_ends_and_a_way_to_the_rest(kind):
+    assert told(await failed(kind(BUILD)))[1].startswith(BUILD)
+    server = fastmcp.FastMCP("faults")
+    _, text = told(await failed(kind(BUILD), made=server, budget=500))
+    first, last = text.splitlines()[0], text.partition(" chars]\n")[2].partition("\nerror: ")[0]
+    assert BUILD.startswith(first) and BUILD.endswith(last) and last.endswith(CAUSE)
+    assert f"[+{len(BUILD) - len(text.partition('… [+')[0]) - len(last)} chars]" in text
+    async with fastmcp.Client(server) as client:
+        rest = {"hash": re.search(r"retrieve\(hash='(\w+)'\)", text)[1], "as_text": True, "offset": -300}
+        assert CAUSE in (await client.call_tool("retrieve", rest)).content[0].text
 
 
 @pytest.mark.parametrize("how", ["server", "contract", "both"])

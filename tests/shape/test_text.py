@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aerogram.shape.shrink import cuts_between
-from aerogram.shape.text import clip, find_entry_mark, page_end, whole_characters
+from aerogram.shape.text import clip, clip_middle, find_entry_mark, page_end, whole_characters
 
 FAMILY = "👩‍👩‍👧‍👦"
 FLAGS = "🇫🇷🇯🇵🇩🇪"
@@ -22,6 +22,18 @@ def test_a_clip_is_no_longer_than_its_limit_and_says_when_it_cut(text: str, limi
     assert len(clipped) <= limit or clipped == text
     if clipped != text and limit > 0:
         assert re.search(r"…( \[\+\d+ chars\])?\Z", clipped)
+
+
+@given(st.text(), st.integers(160, 400), st.integers(1, 40))
+def test_what_is_clipped_in_the_middle_has_both_ends_and_counts_what_is_missing(text: str, limit: int, n: int) -> None:
+    whole = text * n
+    clipped = clip_middle(whole, limit)
+    assert len(clipped) <= limit
+    if clipped != whole:
+        begun, _, rest = clipped.rpartition("… [+")
+        missing, _, end = rest.partition(" chars]")
+        assert whole.startswith(begun) and whole.endswith(end[1:])
+        assert len(begun) + int(missing) + len(end) - 1 == len(whole)
 
 
 @given(st.text(min_size=60), st.integers(30, 50))

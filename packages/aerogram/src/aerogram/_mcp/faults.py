@@ -27,8 +27,6 @@ UNKNOWN: Final = "TOOL_ERROR"
 HIDDEN: Final = "INTERNAL_ERROR"
 """What a failure of unknown cause is where its words are hidden."""
 _HIDDEN_ADVICE: Final = "Change the call, or do without it; if it must be made, report the request id."
-LONGEST: Final = 4_000
-"""How many characters of an exception's words are told."""
 
 
 class Masked(Exception):
@@ -295,7 +293,6 @@ def _words_of(error: BaseException, arguments: Mapping[str, Any]) -> str:
     name = type(error).__name__
     if not said or isinstance(error, KeyError):  # of which the words are the key
         said = f"{name}: {said}" if said else name
-    said = said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
     return shorten_paths(sanitize_text(said, _redaction()), arguments)
 
 

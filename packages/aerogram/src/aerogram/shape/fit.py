@@ -57,7 +57,7 @@ from aerogram.shape.mold import ANYTHING, Mold
 from aerogram.shape.pages import Rows, bulk_of, rows_of
 from aerogram.shape.refusal import SPARE, Refusal
 from aerogram.shape.shrink import Cut, Shrinker, cuts_between, least_length, least_members, shrink
-from aerogram.shape.text import clip, count_lines, find_entry_mark, page_end, reading_end
+from aerogram.shape.text import clip, clip_middle, count_lines, find_entry_mark, page_end, reading_end
 from aerogram.tokens import LONGEST_TOKEN, Counter
 
 __all__ = [
@@ -1047,7 +1047,7 @@ class _Fitting:
         best, enough, too_much = None, LONG_WORDS, min(len(problem.message), self.budget * LONGEST_TOKEN)
         while too_much - enough > LONG_WORDS / 4:
             length = (enough + too_much) // 2 if best is not None else enough
-            message = clip(problem.message, length)
+            message = clip_middle(problem.message, length)
             fitted = self._with_cut_told(light.replace(problem=replace(problem, message=message)))
             if self.measure.dearest(fitted.reply) <= self.budget:
                 best, enough = fitted, length
@@ -1289,7 +1289,7 @@ def _few_words(reply: Reply[Any]) -> Reply[Any]:
     if problem is not None:
         problem = replace(
             problem,
-            message=clip(problem.message, LONG_WORDS),
+            message=clip_middle(problem.message, LONG_WORDS),
             user_message=None,
             remediation=problem.remediation and clip(problem.remediation, LONG_WORDS),
         )

@@ -8,7 +8,16 @@ from typing import Final
 
 from aerogram.sanitize import FENCED
 
-__all__ = ["clip", "count_lines", "find_entry_mark", "page_end", "reading_end", "shown_before", "whole_characters"]
+__all__ = [
+    "clip",
+    "clip_middle",
+    "count_lines",
+    "find_entry_mark",
+    "page_end",
+    "reading_end",
+    "shown_before",
+    "whole_characters",
+]
 
 ELLIPSIS: Final = "…"
 _COMBINING: Final = "\u0300"
@@ -188,6 +197,20 @@ def clip(text: str, limit: int) -> str:
     if room < 1:
         return ELLIPSIS if limit > 0 else ""
     return f"{opening}{_clip(inside, room)}{closing}"
+
+
+def clip_middle(text: str, limit: int) -> str:
+    """The text, or its beginning and its end with a mark between them; at most `limit` characters.
+
+    What a program says of a failure ends with the cause as often as it begins with it.
+    """
+    if len(text) <= limit:
+        return text
+    at = len(text) - limit // 3
+    near = (one.search(text, at, at + int(limit * LOOK_BACK)) for one in (_LINE_END, _WORD_END))
+    at = next((found.end() for found in near if found), whole_characters(text, at))
+    joint = "\n" if "\n" in text else " "
+    return f"{_clip(text[:at], limit - len(text) + at - 1)}{joint}{text[at:]}"
 
 
 def _clip(text: str, limit: int) -> str:
