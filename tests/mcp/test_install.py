@@ -1,6 +1,7 @@
 """Installing on an MCP server: what cannot work is refused at once, and names that nothing has are told."""
 
 import logging
+from functools import partial
 
 import fastmcp
 import mcp
@@ -147,6 +148,29 @@ def test_a_server_of_another_kind_is_sent_to_its_own_module(wanted, given):
 def test_what_is_no_server_at_all_is_named(framework):
     with pytest.raises(InvalidReply, match="not dict"):
         INSTALLS[framework]({})
+
+
+@pytest.mark.parametrize("name", ["retrieve", "server"])
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
+async def test_a_tool_with_the_name_of_one_of_ours_is_refused_whenever_it_comes(framework, name, is_late):
+    setting = {"retrieve": "retrieve", "server": "negotiate"}[name]
+
+    def own(query: str) -> str:
+        return query
+
+    server = framework("library")
+    steps = [
+        partial(server.tool(name=name), own),
+        partial(INSTALLS[framework], server, dialect="response-v2", budget=500),
+    ]
+    first, last = reversed(steps) if is_late else steps
+    first()
+    with pytest.raises(InvalidReply, match=f"another name.* with {setting}="):
+        last()
+    server = framework("library")
+    INSTALLS[framework](server, dialect="response-v2", budget=500, **{setting: "more"})
+    server.tool(name=name)(own)
+    assert {name, "more"} <= set(await listed(server))
 
 
 NAMING = [

@@ -215,6 +215,14 @@ def makes_it_for(variable: ContextVar) -> bool:
     return "dependant" in asked
 
 
+def adds_by_it():
+    server, added = FastMCP("a"), []
+    vars(server.local_provider)["_add_component"] = lambda one: added.append(one.name) or one
+    server.tool(name="b")(rows)
+    server.add_tool(Tool.from_function(rows, name="c"))
+    return added == ["b", "c"]
+
+
 CANARIES = {
     "Tool._run": lambda: inspect.iscoroutinefunction(Tool._run),
     "Resource._read": lambda: (
@@ -227,6 +235,7 @@ CANARIES = {
     ),
     "FastMCP._mcp_server": lambda: isinstance(FastMCP("a")._mcp_server, Server) and FastMCP("a")._mcp_server.middleware,
     "FastMCPRequestContext._srctx": lambda: "_srctx" in inspect.signature(FastMCPRequestContext).parameters,
+    "LocalProvider._add_component": adds_by_it,
     "MCPServer._tool_manager": lambda: isinstance(MCPServer("a")._tool_manager, ToolManager),
     "MCPServer._resource_manager": lambda: isinstance(MCPServer("a")._resource_manager, ResourceManager),
     "MCPServer._apply_extension": lambda: (

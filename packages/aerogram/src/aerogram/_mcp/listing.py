@@ -138,7 +138,7 @@ def _is_text(schema: Mapping[str, Any] | None, is_boxed: bool) -> bool:
 class Listing:
     """The tools of a server under a contract, as its clients see them.
 
-    `own_tools` are those of the service itself, whose names it claims.
+    `own_tools` are those of the service itself, whose names it claims, and the setting that gives each another one.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Listing:
         for one in spoken:
             contract.insist_on_room(one)
         self.spoken = spoken if form and contract.channels != "text" else ()
-        self.own_tools: frozenset[str] = frozenset()
+        self.own_tools: Mapping[str, str] = {}
         self.has_checked_names = False
 
     @property

@@ -226,14 +226,20 @@ class Service:
         """
         if self.offer.is_bare and not self._has_flags:
             negotiate = None
-        own = {"retrieve": self.offer.retrieve, "negotiate": negotiate}
-        self.listing.own_tools = frozenset(name for name in own.values() if name is not None)
+        own = {self.offer.retrieve: "retrieve", negotiate: "negotiate"}
         if negotiate is not None and negotiate == self.offer.retrieve:
             raise InvalidReply(f"negotiate and retrieve are both {negotiate!r}: two tools need two names")
-        for setting, name in own.items():
-            if name is not None and name in taken:
+        self.listing.own_tools = {name: setting for name, setting in own.items() if name is not None}
+        for name, setting in self.listing.own_tools.items():
+            if name in taken:
                 raise InvalidReply(f"this server has a tool {name!r} already: give ours another name with {setting}=…")
         return negotiate
+
+    def check_name(self, name: str) -> None:
+        """Refuse a tool that comes later and has the name of one of the service's own, which replies tell of."""
+        setting = self.listing.own_tools.get(name)
+        if setting is not None:
+            raise InvalidReply(f"{name!r} is a tool of Aerogram: give yours another name, or ours with {setting}=…")
 
     def settings(self) -> dict[str, Any]:
         """What the extension advertises to everybody."""

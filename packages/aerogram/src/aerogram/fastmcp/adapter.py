@@ -137,6 +137,7 @@ def install(
         server.add_template(archive_template(service, who, partial(read_behind, server)))
     if negotiate is not None:
         server.add_tool(_tool(Service.negotiate, service, negotiate))
+    _keep_own_tools(server, service)
     return service
 
 
@@ -149,6 +150,19 @@ def _own_name(server: FastMCP[Any]) -> str | None:
 def _tool(method: Callable[..., Any], service: Service, name: str) -> Tool:
     """A tool of our own: a method of a service."""
     return _parse_method(method).model_copy(deep=True, update={"fn": MethodType(method, service), "name": name})
+
+
+def _keep_own_tools(server: FastMCP[Any], service: Service) -> None:
+    """Refuse tools that would take the place of our own: FastMCP would only warn, and has no public way to look."""
+    provider = server.local_provider
+    add = provider._add_component
+
+    def check(component: Any) -> Any:
+        if isinstance(component, Tool):
+            service.check_name(component.name)
+        return add(component)
+
+    vars(provider)["_add_component"] = check
 
 
 @cache

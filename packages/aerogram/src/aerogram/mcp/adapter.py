@@ -176,6 +176,11 @@ class _Tools(ToolManager):
         self._forms = replace(service.contract.forms, blocks="each")
         self._copies: dict[tuple[str, bool], tuple[Tool, Tool]] = {}
 
+    def add_tool(self, fn: Callable[..., Any], name: str | None = None, *given: Any, **more: Any) -> Tool:
+        if (called := name or getattr(fn, "__name__", "")) in self._tools:
+            self._service.check_name(called)
+        return super().add_tool(fn, name, *given, **more)
+
     def get_tool(self, name: str) -> Tool | None:
         tool = super().get_tool(name)
         return None if tool is None else self._replying(tool)
