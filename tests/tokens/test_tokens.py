@@ -36,6 +36,37 @@ def test_a_vocabulary_counts_exactly_and_reads_special_tokens_as_text(vocabulary
     assert Vocabulary(vocabulary).count(text) == tokens
 
 
+@pytest.mark.parametrize("vocabulary", ["o200k_base", "cl100k_base"])
+def test_a_long_text_has_as_many_tokens_as_its_parts_have(vocabulary: str) -> None:
+    """Prose, data without blanks, and a script without any are counted in parts, and none the worse for it."""
+    import splintr
+
+    tokenizer = splintr.Tokenizer.from_pretrained(vocabulary)
+    rows = [{"id": n, "name": f"n{n} o'Neil it's", "v": [n * 3.7, None], "text": "don't {x}"} for n in range(999)]
+    for text in (
+        "It isn't  far to the harbour, 1234 steps.\n\n" * 999,
+        json.dumps(rows, separators=(",", ":")),
+        "東京都の天気は晴れです。" * 2999,
+    ):
+        assert Vocabulary(vocabulary).count(text) == len(tokenizer.encode_ordinary(text))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system says elsewhere how much memory there was")
+def test_a_word_of_megabytes_takes_no_more_memory_than_its_size_a_few_times() -> None:
+    program = """
+import resource
+from aerogram.tokens import Vocabulary
+
+Vocabulary().count("hello world")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for sign in "xyz":
+    Vocabulary().count(sign * 8_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100_000
+
+
 def test_the_best_counter_is_the_exact_default_vocabulary() -> None:
     assert best_counter() == Vocabulary("o200k_base")
     assert best_counter().margin == 0

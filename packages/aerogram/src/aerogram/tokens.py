@@ -9,7 +9,7 @@ of it that is safe to fill.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -42,6 +42,13 @@ MOST_CHARACTERS_PER_TOKEN: Final = 6
 """Prose of long words has hardly more."""
 LONGEST_TOKEN: Final = 8
 """No tokenizer makes one token of so many characters of text or data, taken as a whole."""
+PART: Final = 8_192
+"""Characters that are counted at once: for a word of megabytes, the tokenizer takes 64 times its size."""
+REMEMBERED: Final = 1_000
+"""So many long words may the tokenizer remember; it sets itself no limit."""
+LOOK_BACK: Final = 256
+_TOKEN_END: Final = re.compile(r'[^\W_](?=[\s,":}\]])')
+"""Where no vocabulary has a token that goes on."""
 CLAUDE_MARGIN: Final = 0.15
 """Claude's own vocabulary is not public; unofficial ones count prose 13 % above o200k."""
 
@@ -105,11 +112,25 @@ class Vocabulary:
 
     def count(self, text: str) -> int:
         """The number of tokens; spelled-out special tokens count as the plain text that they are."""
-        encode = _tokenizer(self.vocabulary).encode_ordinary
+        tokenizer = _tokenizer(self.vocabulary)
         try:
-            return len(encode(text))
+            return sum(len(tokenizer.encode_ordinary(part)) for part in _parts(text))
         except UnicodeEncodeError:
-            return len(encode(text.encode("utf-8", "replace").decode()))  # no tokenizer can read lone surrogates
+            return self.count(text.encode("utf-8", "replace").decode())  # no tokenizer can read lone surrogates
+        finally:
+            if len(text) > PART and tokenizer.cache_len > REMEMBERED:  # to ask this takes longer than a short text
+                tokenizer.clear_cache()
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A text in parts that end where tokens do; a word that is longer than a part is cut anywhere."""
+    start = 0
+    while len(text) - start > PART:
+        ends = [found.end() for found in _TOKEN_END.finditer(text, start + PART - LOOK_BACK, start + PART)]
+        end = ends[-1] if ends else start + PART
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 Weights: TypeAlias = tuple[tuple["re.Pattern[str]", float], ...]
