@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import threading
@@ -11,6 +12,8 @@ import pytest
 
 from aerogram.digest.limits import ReadLimits
 from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.ingest.folder import list_files
+from aerogram_knowledge.ingest.preparation import Job, Preparer
 from aerogram_knowledge.maintenance.watch import watch
 from hostile import front_matter_of_aliases, pdf_of_operators
 from knowledge.documents import GUIDE, HARVEST
@@ -37,6 +40,27 @@ def test_the_run_goes_on_without_them_and_names_the_reasons(write, tmp_path, wor
         assert {one["source_file"] for one in index.search("token harvest").data} == {"a.md", "z.md"}
         again = index.ingest(folder)
         assert (again.unchanged, again.problems["bomb.pdf"]) == (2, TOO_MUCH)
+
+
+def test_a_vendor_graph_that_would_fill_the_memory_of_whoever_serves_it_is_told(write, index):
+    def graph(records):
+        return gzip.compress(b"source,target,type\n" + b"a,b,c\n" * records)
+
+    done = index.ingest(write({"a.csv.gz": graph(130_000), "b.csv.gz": graph(130_000), "c.csv.gz": graph(255_000)}))
+    assert done.added == 1
+    assert done.problems == {
+        "b.csv.gz": "the index does not take it: the vendor graph would have 260,000 records; the limit is 250,000",
+        "c.csv.gz": "the vendor graph would have 255,000 records; the limit is 250,000",
+    }
+    assert index.ingest(write({"d.md": GUIDE})).added == 1
+    assert index.store.graph().records == 130_000
+
+
+def test_small_files_that_hold_much_are_stored_one_after_the_other(write):
+    graph = gzip.compress(b"source,target,type\n" + b"a,b,c\n" * 70_000)
+    root = write({f"{name}.csv.gz": graph for name in "abc"})
+    jobs = [Job(root / file.path, root, file, None) for file in list_files(root).files.values()]
+    assert [batch.files for batch in Preparer(NoEmbedder()).batches(jobs)] == [1, 1, 1]
 
 
 def test_front_matter_that_stands_for_gigabytes_is_told_and_its_document_is_there(write, index):

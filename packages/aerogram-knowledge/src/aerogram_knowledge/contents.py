@@ -11,10 +11,11 @@ from typing import Final, NamedTuple
 from aerogram.digest import reader
 from aerogram.digest.limits import ReadLimits, UnreadableSource
 from aerogram.digest.text import CanonicalText
+from aerogram.errors import ValidationFailed
 from aerogram_knowledge.documents.document import SUFFIXES as DOCUMENT_SUFFIXES
 from aerogram_knowledge.documents.document import Document, File, read_file, suffix_of
 from aerogram_knowledge.documents.sections import Section
-from aerogram_knowledge.store import Graph
+from aerogram_knowledge.store import Graph, check_graph
 from aerogram_knowledge.vendors.graph import SUFFIXES, graph_of_documents, graph_of_file
 
 __all__ = ["Contents", "read_contents"]
@@ -26,7 +27,15 @@ class Contents(NamedTuple):
     documents: list[Document]
     graph: Graph | None
 
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes, however small the file is that it was packed in."""
+        records = self.graph.records if self.graph is not None else 0
+        return sum(len(one.source.text) for one in self.documents) + records * RECORD
 
+
+RECORD: Final = 500
+"""Bytes of a record of a graph, about."""
 _RETURNED: Final = (CanonicalText, Contents, Document, Graph, Section)
 
 
@@ -38,6 +47,16 @@ def read_contents(file: File, limits: ReadLimits) -> Contents:
 
 
 def _contents(file: File, limits: ReadLimits) -> Contents:
+    found = _take_apart(file, limits)
+    if found.graph is not None:
+        try:
+            check_graph(found.graph.records)
+        except ValidationFailed as error:
+            raise UnreadableSource("too_large", error.message) from error
+    return found
+
+
+def _take_apart(file: File, limits: ReadLimits) -> Contents:
     if suffix_of(file.path) in SUFFIXES:
         try:
             return Contents([], graph_of_file(file, limits))

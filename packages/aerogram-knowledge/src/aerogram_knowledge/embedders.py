@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "NoEmbedder", "StaticEmbedder", "default_embedder", "quantise", "vectors_of"]
 
 BATCH: Final = 512
+AT_ONCE: Final = 4_096
+"""So many chunks are embedded at once; of a large file there are very many."""
 FEW: Final = 32
 LONGEST_TEXT: Final = 20_000
 """Characters of one text that are looked at; chunks are far shorter."""
@@ -178,20 +180,26 @@ DOCUMENT: Final = 0.2
 
 def vectors_of(embedder: Embedder, documents: Sequence[Sequence[Chunk]]) -> list[list[bytes]]:
     """The vectors of the chunks of some documents."""
+    import numpy as np
+
     chunks = [chunk for document in documents for chunk in document]
     if not chunks:
         return [[] for _ in documents]
-    own = embedder.embed([chunk.text for chunk in chunks])
     headers = list(dict.fromkeys(chunk.header for chunk in chunks))
     places = {header: place for place, header in enumerate(headers)}
-    above = embedder.embed(headers)[[places[chunk.header] for chunk in chunks]]
-    leaning = _unit(own + HEADINGS * above)
-    found, start = [], 0
+    above = embedder.embed(headers)
+    leaning = np.empty((len(chunks), embedder.dimensions), np.float32)
+    for start in range(0, len(chunks), AT_ONCE):
+        some = chunks[start : start + AT_ONCE]
+        own = embedder.embed([chunk.text for chunk in some])
+        leaning[start : start + AT_ONCE] = _unit(own + HEADINGS * above[[places[chunk.header] for chunk in some]])
+    found, first = [], 0
     for document in documents:
-        part = leaning[start : start + len(document)]
-        whole = _unit(part.sum(axis=0, keepdims=True))
-        found.append([row.tobytes() for row in quantise(part + DOCUMENT * whole)])
-        start += len(document)
+        part = leaning[first : first + len(document)]
+        whole = DOCUMENT * _unit(part.sum(axis=0, keepdims=True))
+        several = (quantise(part[start : start + AT_ONCE] + whole) for start in range(0, len(part), AT_ONCE))
+        found.append([row.tobytes() for rows in several for row in rows])
+        first += len(document)
     return found
 
 

@@ -64,11 +64,12 @@ class FileBatch:
     unchanged: int = 0
     chunks: int = 0
     bytes: int = 0
+    weight: int = 0
 
     @property
     def is_full(self) -> bool:
         """Whether it is time to store it."""
-        return self.chunks >= BATCH_CHUNKS or self.bytes >= BATCH_BYTES
+        return self.chunks >= BATCH_CHUNKS or self.weight >= BATCH_BYTES
 
     def set_aside(self, job: Job, reason: str) -> None:
         """Remember why a file could not be read; it is read again when it changes."""
@@ -138,6 +139,7 @@ class Preparer:
         job = loaded.job
         batch.files += 1
         batch.bytes += job.file.size
+        batch.weight += loaded.weight
         try:
             file, found = loaded.outcome()
             if isinstance(found, FileState):
@@ -188,6 +190,12 @@ class _Loaded(NamedTuple):
     found: Any = None
     error: BaseException | None = None
 
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes in memory: of what was packed, what was in it."""
+        held = self.found[1].weight if self.found and isinstance(self.found[1], Contents) else 0
+        return max(self.job.file.size, held)
+
     def outcome(self) -> Any:
         """What it holds; the exception is raised where it is wanted."""
         if self.error is not None:
@@ -225,7 +233,7 @@ class _Ahead:
             if not self._waiting:
                 return None
             one = self._waiting.popleft()
-            self._bytes -= one.job.file.size
+            self._bytes -= one.weight
             self._change.notify_all()
             return one
 
@@ -241,7 +249,7 @@ class _Ahead:
                 one = _Loaded(job, error=error)
             with self._change:
                 self._waiting.append(one)
-                self._bytes += job.file.size
+                self._bytes += one.weight
                 self._change.notify_all()
         with self._change:
             self._is_over = True

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from aerogram.digest.text import CanonicalText
+from aerogram.errors import ValidationFailed
 from aerogram_knowledge.documents.chunks import Chunk
 from aerogram_knowledge.documents.document import Document
 from aerogram_knowledge.filters import Filters
@@ -38,11 +39,16 @@ __all__ = [
     "Store",
     "StoreHealth",
     "StoredChunk",
+    "check_graph",
     "with_source",
 ]
 
 SAME_NAME: Final = "another file has a document of the same name"
 """Such as a file `a.jsonl#b` and the record `b` of `a.jsonl`."""
+
+MOST_RECORDS: Final = 250_000
+MOST_OF_GRAPH: Final = 64 * 1024 * 1024
+"""Records of the vendor graph of an index, and characters of them as JSON: a server has all of it in its memory."""
 
 OF_THE_STORE: Final[Mapping[str, Any]] = {"store": "index"}
 """The details of an error about the store itself, which callers of a server can do nothing about."""
@@ -98,6 +104,18 @@ class Graph:
 
     entities: Sequence[Mapping[str, Any]] = ()
     relationships: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return len(self.entities) + len(self.relationships)
+
+
+def check_graph(records: int, characters: int = 0) -> None:
+    """Refuse a vendor graph that is larger than one may be."""
+    for count, most, what in ((records, MOST_RECORDS, "records"), (characters, MOST_OF_GRAPH, "characters")):
+        if count > most:
+            raise ValidationFailed(f"the vendor graph would have {count:,} {what}; the limit is {most:,}")
 
 
 def with_source(file: str, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from aerogram_knowledge.store import (
     Identity,
     MetaChange,
     StoredChunk,
+    check_graph,
     with_source,
 )
 from aerogram_knowledge.store.similarity import COPIES, compare
@@ -54,6 +55,7 @@ _BODY: Final = (
     "SELECT c.id, c.text, c.header, d.language, d.path, d.file, d.category, d.license, d.dated "
     "FROM chunks c JOIN documents d ON d.id = c.document"
 )
+_SIZE_OF_GRAPH: Final = "SELECT COUNT(*), COALESCE(SUM(LENGTH(record)), 0) FROM graph"
 _REMEMBER: Final = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 _GENERATION: Final = "SELECT value FROM meta WHERE name = 'generation'"
 _SPAN: Final = "SELECT CAST(value AS INTEGER) FROM meta WHERE name IN ('born', 'generation') ORDER BY name"
@@ -187,6 +189,8 @@ class SqliteRows:
             compare(connection, _bodies(found, entries))
             for path, graph in graphs.items():
                 _insert_graph(connection, path, graph)
+            if graphs:
+                check_graph(*connection.execute(_SIZE_OF_GRAPH).fetchone())
             connection.execute("DELETE FROM meta WHERE name = ?", (SETTLED,))
             now = {one for ids in found for one in ids}
             gone = [one for one in before if one not in now]

@@ -16,7 +16,7 @@ from aerogram.content.jsontext import dumps
 from aerogram.reply import utc_timestamp
 from aerogram_knowledge.filters import key_of, steps_of
 from aerogram_knowledge.lexicon import index_terms
-from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity, MetaChange
+from aerogram_knowledge.store import SETTLED, DocumentEntry, FileState, Graph, Identity, MetaChange, check_graph
 from aerogram_knowledge.store.postgres import postings
 from aerogram_knowledge.store.postgres.pool import writable
 from aerogram_knowledge.store.postgres.schema import refuse_later
@@ -88,6 +88,7 @@ _WORDINGS: Final = (
     "INSERT INTO aerogram_wordings SELECT * FROM unnest($1::bigint[], $2::bigint[]) "
     "ON CONFLICT (id) DO UPDATE SET words = excluded.words"
 )
+_SIZE_OF_GRAPH: Final = "SELECT count(*), COALESCE(sum(length(record)), 0) FROM aerogram_graph"
 _UNSETTLE: Final = "DELETE FROM aerogram_meta WHERE name = $1"
 
 
@@ -313,6 +314,8 @@ async def _compare(connection: Any, bodies: Mapping[int, Sequence[str]]) -> None
 
 
 async def _insert_graphs(connection: Any, graphs: Mapping[str, Graph]) -> None:
+    if not graphs:
+        return
     rows = [
         (path, kind, place, writable(dumps(record).decode()))
         for path, graph in graphs.items()
@@ -320,6 +323,7 @@ async def _insert_graphs(connection: Any, graphs: Mapping[str, Graph]) -> None:
         for place, record in enumerate(records)
     ]
     await connection.copy_records_to_table("aerogram_graph", records=rows, columns=("file", "kind", "place", "record"))
+    check_graph(*await connection.fetchrow(_SIZE_OF_GRAPH))
 
 
 def numbers_of(vector: bytes) -> str:
