@@ -32,10 +32,10 @@ def who(scope: Any) -> str | None:
     return dict(scope["headers"]).get(b"x-user", b"").decode() or None
 
 
-def application(framework: str, **settings: Any) -> Any:
+def application(framework: str, versions: Versions | None = None, **settings: Any) -> Any:
     """Rows and a record that are too large for the budget."""
     contract = Contract(budget=1_500, archive=Archive.in_memory())
-    versions = Versions(vendor="acme", default="v2", controls=True)
+    versions = versions or Versions(vendor="acme", default="v2", controls=True)
     if framework == "starlette":
 
         async def rows(_: Request) -> Any:
@@ -266,3 +266,43 @@ def test_an_item_whose_id_has_a_comma_can_be_asked_for(framework: str, asked: li
         assert reply.fidelity.archive_hashes is not None
         found = connection.get(f"/v1/content/{reply.fidelity.archive_hashes['data']}", params={"ids": asked})
         assert found.json()["results"] == [ROWS[number] for number in rows]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_address_that_a_reply_names_answers_in_its_envelope_and_within_its_budget(framework: str) -> None:
+    """Also where those who choose nothing get the payload alone, which has no pages; who chooses it gets all of it."""
+    with connected(application(framework, Versions(vendor="acme", controls=True))) as connection:
+        assert connection.get("/rows").json() == ROWS
+        action = connection.get("/rows", params={"envelope": "v2"}).json()["suggested_actions"][0]
+        address = action["endpoint"].replace("{hash}", action["args"]["hash"])
+        page, found = connection.get(address), []
+        while True:
+            assert page.headers["x-envelope-version"] == "v2" and len(page.content) < 8_000
+            found += page.json()["results"]
+            if "next" not in page.links:
+                break
+            page = connection.get(page.links["next"]["url"])
+        assert found == ROWS
+        assert connection.get(address, headers={"accept": "application/json"}).headers["x-envelope-version"] == "v2"
+        assert connection.get(address, params={"envelope": "v1"}).json() == ROWS
+        assert connection.get(address, headers={"accept": "application/vnd.acme.v1+json"}).json() == ROWS
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_content_is_skipped_and_asked_as_a_tool_would(framework: str) -> None:
+    """What the reply repeats of the question has been heeded; what is no number is refused."""
+    with connected(application(framework)) as connection:
+        reply = Client(connection).call("/rows")
+        assert reply.fidelity is not None
+        assert reply.fidelity.archive_hashes is not None
+        address = f"/v1/content/{reply.fidelity.archive_hashes['data']}"
+
+        def ids(**asked: Any) -> list[str]:
+            return [one["id"] for one in connection.get(address, params=asked).json()["results"]]
+
+        assert ids(offset=3, page_size=2) == ["row-3", "row-4"]
+        assert ids(offset=-1) == [ROWS[-1]["id"]]
+        assert ids(query="[?id=='row-7']") == ["row-7"]
+        refused = connection.get(address, params={"offset": "many"})
+        assert refused.status_code in (400, 422) and "offset" in refused.text
+        assert connection.get(address, params={"query": "[?"}).json()["error"]["code"] == "VALIDATION_ERROR"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 from aerogram._http.application import find_holder, put_inside
 from aerogram._http.exchange import EXCHANGE, Exchange
 from aerogram._http.intake import add_intake, read_json_strictly
-from aerogram._http.negotiation import JSON, Versions
+from aerogram._http.negotiation import JSON, Version, Versions
 from aerogram._http.routes import CONTENT, RouteEntry, RouteTerms, Shapes, shapes_of, source_of
 from aerogram._http.service import Principal, Uncacheable
 from aerogram.contract import Contract, insist_on
@@ -111,19 +111,23 @@ def install(
     return installed
 
 
-def _add_content(app: FastAPI, address: str) -> None:
-    @shapes(controls=True)
+def _add_content(app: FastAPI, address: str, default: Version | None) -> None:
+    @shapes(controls=True, default=default)
     async def retrieve(
         request: Request,
         hash: Annotated[str, Path(description="The hash that the reply names, or the beginning of it")],
         ids: Annotated[list[str] | None, Query(description=_IDS)] = None,
         path: Annotated[str, Query(description="A JSON Pointer to a part of it")] = "",
         as_text: Annotated[bool, Query(description="As the text that was hashed, in pages")] = False,
+        offset: Annotated[int, Query(description="Items to skip; -9: the last 9")] = 0,
+        query: Annotated[str | None, Query(description="A JMESPath expression, asked of it")] = None,
     ) -> Any:
         """What a reply left out, by its hash."""
         exchange: Exchange = request.scope[EXCHANGE]
         wanted = [one for one in ids or () if one]
-        return await exchange.layer.service.retrieve(exchange, hash, ids=wanted, path=path, as_text=as_text)
+        return await exchange.layer.service.retrieve(
+            exchange, hash, ids=wanted, path=path, as_text=as_text, offset=offset, query=query
+        )
 
     app.add_api_route(address, retrieve, name="retrieve", tags=["content"])
     app.router.routes.insert(0, app.router.routes.pop())  # before all others, because one may take every path

@@ -20,7 +20,7 @@ from aerogram._http.application import Installation, add_limit_middleware, find_
 from aerogram._http.cleaning import SanitizingMiddleware, StreamMarkMiddleware
 from aerogram._http.exchange import EXCHANGE, SAFE_METHODS, App, Exchange, Layer, Receive, Scope, Send
 from aerogram._http.intake import add_intake, read_json_strictly
-from aerogram._http.negotiation import Schedule, Versions
+from aerogram._http.negotiation import CURRENT, Schedule, Version, Versions
 from aerogram._http.responses import Fields, announce_json, find
 from aerogram._http.routes import (
     CONTENT,
@@ -38,7 +38,7 @@ from aerogram.content.jsontext import loads
 from aerogram.contract import Contract, insist_on
 from aerogram.dialects import dialect as dialect_named
 from aerogram.documents.standard_v2 import from_health, from_offset_page
-from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError
+from aerogram.errors import ContractError, InvalidReply, MissingExtra, ReplyError, ValidationFailed
 from aerogram.normalize.signals import contain
 from aerogram.reply import ResumablePage
 from aerogram.state import owner_of
@@ -100,7 +100,7 @@ def install(
     return surround(app, contract or Contract(), versions, principal, entries_of, content, _add_content)
 
 
-def _add_content(app: Starlette, address: str) -> None:
+def _add_content(app: Starlette, address: str, default: Version | None) -> None:
     async def retrieve(request: Request) -> ResumablePage:
         """What a reply left out, by its hash."""
         asked = request.query_params
@@ -108,11 +108,26 @@ def _add_content(app: Starlette, address: str) -> None:
         as_text = asked.get("as_text", "").lower() in _YES
         exchange: Exchange = request.scope[EXCHANGE]
         return await exchange.layer.service.retrieve(
-            exchange, request.path_params["hash"], ids=ids, path=asked.get("path", ""), as_text=as_text
+            exchange,
+            request.path_params["hash"],
+            ids=ids,
+            path=asked.get("path", ""),
+            as_text=as_text,
+            offset=_parse_offset(asked.get("offset", "0")),
+            query=asked.get("query"),
         )
 
     # before all others, because one of them may take every path
-    app.router.routes.insert(0, Route(address, shapes(controls=True)(retrieve)))
+    app.router.routes.insert(0, Route(address, shapes(controls=True, default=default)(retrieve)))
+
+
+def _parse_offset(said: str) -> int:
+    try:
+        return int(said)
+    except ValueError:
+        raise ValidationFailed(
+            "offset is a whole number", details={"field": "offset", "received": said[:100]}
+        ) from None
 
 
 def _versions_of(contract: Contract, given: Versions | None) -> Versions:
@@ -136,7 +151,7 @@ def surround(
     principal: Principal,
     entries: Entries,
     content: str | None,
-    add_content: Callable[[Any, str], None],
+    add_content: Callable[[Any, str, Version | None], None],
     prepare: Callable[[Any], None] = lambda _: None,
 ) -> Installation:
     """Put the layer around an application when it starts, hook its handlers, and prepare it and those inside of it."""
@@ -154,7 +169,8 @@ def surround(
         contract, versions = replace(contract, retrieve=content), versions.with_migrated(content)
     installed = app.state.aerogram = Installation(contract, versions, lambda: entries(app.routes, versions, ""))
     if contract.retrieve == content is not None and not installed.has(content):
-        add_content(app, content)
+        # only envelopes name this address, so it answers in one
+        add_content(app, content, CURRENT if versions.legacy_is_bare else None)
     build, owner = app.build_middleware_stack, owner_of(getattr(app, "title", ""))
 
     def build_inside_the_layer() -> App:

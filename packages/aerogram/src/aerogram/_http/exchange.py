@@ -86,7 +86,15 @@ class ReplyMaker(Protocol):
         """The finished reply to what a handler returned or raised; `known` is what describes the call."""
 
     async def retrieve(
-        self, exchange: Any, hash: str, *, ids: Sequence[str], path: str, as_text: bool
+        self,
+        exchange: Any,
+        hash: str,
+        *,
+        ids: Sequence[str],
+        path: str,
+        as_text: bool,
+        offset: int,
+        query: str | None,
     ) -> ResumablePage:
         """What a reply left out; the query says how it is to be shown."""
 
@@ -210,10 +218,16 @@ class HttpRequest:
         return fields.client_tag(given) if given else None
 
     @cached_property
+    def terms(self) -> RouteTerms | None:
+        """What holds for the route of this request; None when there is no such route, or nobody knows any."""
+        return None
+
+    @cached_property
     def choice(self) -> EnvelopeChoice:
         """What was negotiated."""
         versions = self.versions
-        words = (self.scope["query_string"], self._accept, None if versions.schedule is None else versions.stage)
+        own = None if self.terms is None else self.terms.shapes.default
+        words = (self.scope["query_string"], self._accept, None if versions.schedule is None else versions.stage, own)
         found = versions.choices.get(words)  # what the same words came to before
         if found is None:
             found = versions.choose(words, [value for name, value in self.query if name == PARAMETER])

@@ -163,6 +163,10 @@ _MOST_REMEMBERED: Final = 1_000
 _VENDOR: Final = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 
 
+Words: TypeAlias = tuple[bytes, bytes, Stage | None, Version | None]
+"""What a choice depends on: a query, an Accept header, the stage of the schedule, and the default of the route."""
+
+
 class HttpRefusal(ReplyError):
     """The layer itself refuses a request, with a status that no error code stands for alone."""
 
@@ -208,9 +212,7 @@ class Versions:
     controls: bool | Collection[str] = False
     rate_limit_headers: bool = False
     clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
-    choices: dict[tuple[bytes, bytes, Stage | None], EnvelopeChoice] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    choices: dict[Words, EnvelopeChoice] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not _VENDOR.fullmatch(self.vendor):
@@ -234,8 +236,10 @@ class Versions:
         """Where in its schedule the migration stands; always in its first part when there is none."""
         return "opt_in" if self.schedule is None else self.schedule.stage(self.clock())
 
-    def default_in(self, stage: Stage) -> Version:
-        """The envelope for those who do not choose."""
+    def default_in(self, stage: Stage, own: Version | None = None) -> Version:
+        """The envelope for those who do not choose, on a route that may have a default of its `own`."""
+        if own is not None and stage != "removed":
+            return own
         if self.schedule is None:
             return self.default
         return CURRENT if stage in ("flipped", "removed") else LEGACY
@@ -262,27 +266,27 @@ class Versions:
         older = [] if self.stage == "removed" else [self.media_type(LEGACY)]
         return [JSON, *newer, *older, PROBLEM]
 
-    def choose(self, words: tuple[bytes, bytes, Stage | None], asked: Sequence[str]) -> EnvelopeChoice:
-        """The choice for a query, an Accept header and a stage, which then is known for the same words.
+    def choose(self, words: Words, asked: Sequence[str]) -> EnvelopeChoice:
+        """The choice for a query, an Accept header, a stage and the default of a route, which is known from then on.
 
         `asked` are the values of `?envelope=` in the query.
         """
-        query, accept, _ = words
-        found = self.negotiate(asked, accept.decode("latin-1"))
+        query, accept, _, own = words
+        found = self.negotiate(asked, accept.decode("latin-1"), own)
         if found.refusal is None and len(query) + len(accept) <= _LONGEST_REMEMBERED:
             if len(self.choices) >= _MOST_REMEMBERED:
                 self.choices.clear()
             self.choices[words] = found
         return found
 
-    def negotiate(self, asked: Sequence[str], accept: str) -> EnvelopeChoice:
-        """The choice for the values of `?envelope=` and the Accept header of a request."""
+    def negotiate(self, asked: Sequence[str], accept: str, own: Version | None = None) -> EnvelopeChoice:
+        """The choice for the values of `?envelope=` and the Accept header of a request; a route may have its `own`."""
         stage = self.stage
         if stage == "before":
             return _PLAIN_LEGACY
         if asked:
             return self._choose_by_query(asked, accept, stage)
-        choice = _choose_by_accept(accept, self.vendor, self.default_in(stage), stage == "removed")
+        choice = _choose_by_accept(accept, self.vendor, self.default_in(stage, own), stage == "removed")
         if not choice.acceptable and stage == "removed" and parse_accept(accept).names(self.media_type(LEGACY)):
             return EnvelopeChoice(CURRENT, refusal=_gone_refusal())
         return choice

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
+from aerogram._http.negotiation import Version
 from aerogram.answer import ReplyDraft
 from aerogram.errors import InvalidReply
 from aerogram.reply import Reply
@@ -44,7 +45,7 @@ class Shapes:
     besides JSON. `controls` overrides the setting of `Versions`: all of them, none, or those that are named.
     `reads` are headers of the request on which the answer depends: a cache keeps an answer for each of their values.
     `headers` gives fields for what the handler returned, the finished reply and the scope: a payload alone cannot say
-    what it lacks.
+    what it lacks. `default` is the envelope for those who choose none, where it is not that of `Versions`.
     """
 
     reply: Callable[[Any], Any] | None = None
@@ -53,6 +54,7 @@ class Shapes:
     controls: bool | Collection[str] | None = None
     reads: tuple[str, ...] = ()
     headers: Callable[[Any, ReplyDraft, Any], Mapping[str, str]] | None = None
+    default: Version | None = None
 
 
 def shapes(
@@ -63,11 +65,12 @@ def shapes(
     controls: bool | Collection[str] | None = None,
     reads: tuple[str, ...] = (),
     headers: Callable[[Any, ReplyDraft, Any], Mapping[str, str]] | None = None,
+    default: Version | None = None,
 ) -> Callable[[Handler], Handler]:
     """Mark a handler with its `Shapes`; it stays the function that it is."""
     if isinstance(reads, str):
         raise InvalidReply(f"reads is a list of headers, such as [{reads!r}]")
-    marked = Shapes(reply, legacy, formats, controls, tuple(reads), headers)
+    marked = Shapes(reply, legacy, formats, controls, tuple(reads), headers, default)
     control_names(controls)  # a control that is not there is noticed here, not with the first request
 
     def mark(handler: Handler) -> Handler:

@@ -212,12 +212,20 @@ class HttpService:
         return done
 
     async def retrieve(
-        self, exchange: Exchange, hash: str, *, ids: Sequence[str] = (), path: str = "", as_text: bool = False
+        self,
+        exchange: Exchange,
+        hash: str,
+        *,
+        ids: Sequence[str] = (),
+        path: str = "",
+        as_text: bool = False,
+        offset: int = 0,
+        query: str | None = None,
     ) -> ResumablePage:
         """What a reply left out; the query says how it is to be shown."""
         asked = exchange.controls(CONTROLS)
         size = asked.pop("max_tokens", None)
-        wanted = Retrieval(hash, ids, path, as_text=as_text, splits_ids=True, **asked)
+        wanted = Retrieval(hash, ids, path, as_text=as_text, offset=offset, query=query, splits_ids=True, **asked)
         return await self.fetch(wanted, exchange, size)
 
     async def fetch(self, wanted: Retrieval, exchange: Exchange, max_tokens: int | None) -> ResumablePage:

@@ -51,10 +51,10 @@ class ProbeRequest:
     is_faulty: bool = False
     how: str = "?envelope=v2"
 
-    def choice(self, versions: Versions) -> EnvelopeChoice:
+    def choice(self, versions: Versions, entry: RouteEntry | None) -> EnvelopeChoice:
         """What the negotiation comes to."""
-        asked = self.query.get(PARAMETER)
-        return versions.negotiate([] if asked is None else [asked], self.accept)
+        asked, own = self.query.get(PARAMETER), None if entry is None else entry.terms.shapes.default
+        return versions.negotiate([] if asked is None else [asked], self.accept, own)
 
 
 class ResponseCheck:
@@ -62,7 +62,7 @@ class ResponseCheck:
 
     def __init__(self, place: KnownApp, ask: ProbeRequest, response: Response, entry: RouteEntry | None) -> None:
         self.place, self.ask, self.response, self.entry = place, ask, response, entry
-        self.choice = ask.choice(place.versions)
+        self.choice = ask.choice(place.versions, entry)
         self.has_failed = response.status_code >= _FAILURES
         self.is_migrated = entry is None or entry.terms.migrated
         self.found: list[Complaint] = []
