@@ -24,8 +24,15 @@ MISSHAPEN = {
     "bare_items": {"content": ["a", {"type": "text"}]},
     "text_5": {"content": [{"type": "text", "text": 5}]},
     "untyped": {"content": [{"text": "x"}]},
+    "listed": {"content": [{"type": ["text"], "text": "x"}]},
+    "unnamed": {"content": [{"type": "text", "text": "x"}, {"type": "resource_link", "uri": "x://y"}]},
+    "sized": {"content": [{"type": "resource_link", "uri": "x://y", "name": "y", "size": 5.5}]},
+    "empty": {"content": [{"type": "resource", "resource": {"uri": "x://y"}}]},
+    "snake": {"content": [{"type": "image", "data": "aGk=", "mime_type": "image/png"}]},
+    "for_robots": {"content": [{"type": "text", "text": "x", "annotations": {"audience": ["robot"]}}]},
+    "undecided": {"content": [{"type": "text", "text": "x"}], "isError": None},
 }
-"""Results whose content no client can read."""
+"""Results that no client can read."""
 HALF = r'{"content": [{"type": "text", "text": "\ud83d\ude00 \\ud83d \ud83d"}]}'
 """One with a character, its name, and a half of it, as a text ends that was cut there."""
 ODD_TOOLS = [

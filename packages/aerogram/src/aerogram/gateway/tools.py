@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+import mcp_types
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
@@ -45,6 +46,8 @@ OTHER_NAME: Final = "aerogram_retrieve"
 _OWN_HINTS: Final = {"readOnlyHint": True, "openWorldHint": False}
 _FITTED: Final = RESULT_MEMBERS - {"resultType"}
 """What is fitted of a result; the rest goes beside it, a kind of result that nobody here knows among it."""
+_BLOCKS: Final = {kind.model_fields["type"].default: kind for kind in get_args(mcp_types.ContentBlock)}
+"""The blocks that everybody knows, as a client reads them."""
 
 
 class _Unfinished(dict[str, Any]):
@@ -203,8 +206,8 @@ class Tools:
             return self._outcome(result, profile)
 
         def write(*_: object) -> Message | None:
-            """The result as the server wrote it; one without blocks that a client could read is data like any other."""
-            return dict(held) if held and _is_readable(held.get("content")) else None
+            """The result as the server wrote it; one that no client could read is data like any other."""
+            return dict(held) if held and _is_readable(held) else None
 
         sent = await self._serve(profile, arguments, caller, handler, write)
         if held.get("isError") is True:
@@ -254,6 +257,8 @@ class Tools:
 
     def _outcome(self, result: Message, profile: Profile) -> Any:
         """What a server answered: its finished result, or what that says where an envelope is to be around it."""
+        if not _is_readable(result):
+            return Reply(result)
         known = {member: value for member, value in result.items() if member in _FITTED}
         if not is_written_result(known, self.contract.forms):
             return result  # of a kind that nobody here knows: data like any other
@@ -264,11 +269,19 @@ class Tools:
         return sdk_blocks(known["content"]) if told is None else told.draft.reply
 
 
-def _is_readable(content: Any) -> bool:
-    """Whether a client can read the content of a result; of blocks of kinds that nobody here knows, it is the judge."""
-    return isinstance(content, list) and all(
-        isinstance(one, dict)
-        and isinstance(one.get("type"), str)
-        and (one["type"] != "text" or isinstance(one.get("text"), str))
-        for one in content
-    )
+def _is_readable(result: Message) -> bool:
+    """Whether a client can read a result; of blocks of kinds that nobody here knows, it is the judge."""
+    content = result.get("content")
+    if not isinstance(content, list) or not isinstance(result.get("isError", False), bool):
+        return False
+    return all(map(_is_readable_block, content))
+
+
+def _is_readable_block(block: Any) -> bool:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if not isinstance(kind, str):
+        return False
+    try:
+        return kind not in _BLOCKS or bool(_BLOCKS[kind].model_validate(block, by_name=False))
+    except ValueError:
+        return False
