@@ -133,6 +133,88 @@ def test_where_the_facts_of_all_rows_fit_the_first_become_whole() -> None:
     assert fitted.status == "partial"
 
 
+def call_of(message: str) -> dict[str, Any]:
+    """The arguments of the call that a message names."""
+    arguments: dict[str, Any] = eval(message.partition("retrieve(")[2].partition(")")[0].join(("dict(", ")")))
+    return arguments
+
+
+@pytest.mark.parametrize("in_object", [False, True])
+def test_a_few_large_rows_share_the_room_that_their_facts_leave(in_object: bool) -> None:
+    pages = [{"url": f"https://example.org/{n}", "title": f"Page {n}", "content": WORDS * 600} for n in range(3)]
+    fitted = fitted_rows({"query": "q", "hits": pages} if in_object else pages, 4_000).reply
+    shown = fitted.data["hits"] if in_object else fitted.data
+    assert SIZER(fitted) > 3_800
+    assert [(one["url"], one["title"]) for one in shown] == [(one["url"], one["title"]) for one in pages]
+    assert all(one["content"].startswith(WORDS * 12) for one in shown)
+    call = call_of(fitted.notices[-1].message)
+    assert call["path"] == ("/hits/0/content" if in_object else "/0/content")
+    beginning = shown[0]["content"].partition("…")[0]
+    assert beginning + pages[0]["content"][call["offset"] :] == pages[0]["content"]
+    assert fitted.notices[-1].message.endswith(", the others likewise")
+
+
+def test_short_members_come_before_the_beginnings_of_long_ones_and_those_before_nothing() -> None:
+    data = [{**one, "body": WORDS * 200} for one in issues(20)]
+    fitted = fitted_rows(data, 2_500).reply
+    assert all("url" in row for row in fitted.data)
+    shares = sum("body" in row for row in fitted.data)
+    assert ["body" in row for row in fitted.data] == [True] * shares + [False] * (20 - shares)
+    assert 2 < shares < 20
+    assert " with body in part" in fitted.notices[-1].message
+
+
+def test_lists_in_rows_share_the_room_and_a_short_one_is_whole() -> None:
+    rows = [{"id": n, "text": WORDS} for n in range(400)]
+    data = {"reports": [{"name": "a", "rows": rows}, {"name": "b", "rows": rows[:1]}]}
+    fitted = fitted_rows(data, 1_000).reply
+    first, second = fitted.data["reports"]
+    count = len(first["rows"])
+    assert (first["rows"], second) == (rows[:count], data["reports"][1])
+    assert SIZER(fitted) > 900
+    message = fitted.notices[-1].message
+    assert f"with {count} of 400 0/rows; more: " in message
+    assert (call_of(message)["path"], call_of(message)["offset"]) == ("/reports/0/rows", count)
+
+
+def test_a_member_that_only_some_rows_lack_is_there_in_part() -> None:
+    many, one = [{"id": n, "text": "A line."} for n in range(400)], [{"id": 1, "text": "A line."}]
+    data = [{"name": f"report {n}", "rows": one if n % 2 else many} for n in range(12)]
+    fitted = fitted_rows(data, 200, facts=["name", "rows"]).reply
+    assert ["rows" in row for row in fitted.data] == [n % 2 == 1 for n in range(len(fitted.data))]
+    assert " with rows in part; whole: " in fitted.notices[-1].message
+
+
+def test_the_row_after_the_whole_ones_begins_where_it_is_most_of_the_data() -> None:
+    table = {"rows": [{"id": n, "name": f"n{n}", "text": WORDS} for n in range(400)]}
+    fitted = fitted_rows(["A summary of what was found.", table], 2_000).reply
+    count = len(fitted.data[1]["rows"])
+    assert fitted.data == ["A summary of what was found.", {"rows": table["rows"][:count]}]
+    assert SIZER(fitted) > 1_900
+    message = fitted.notices[-1].message
+    assert message.startswith(f"2 of 2 shown, the last 1 with {count} of 400 rows; more: ")
+    assert (call_of(message)["path"], call_of(message)["offset"]) == ("/1/rows", count)
+
+
+@pytest.mark.parametrize("first", [WORDS * 300, {"title": "Notes"}])
+def test_long_texts_among_rows_share_the_room(first: Any) -> None:
+    texts = [f"File {n}. {WORDS * 300}" for n in range(2)]
+    fitted = fitted_rows([first, *texts], 2_000).reply
+    assert SIZER(fitted) > 1_750
+    assert all(shown.startswith(f"File {n}. {WORDS * 12}") for n, shown in enumerate(fitted.data[1:]))
+
+
+def test_an_item_of_a_list_that_is_larger_than_all_before_it_is_cut_as_well() -> None:
+    messages = [
+        {"from": "ada", "text": "Hello."},
+        {"from": "grace", "text": WORDS * 500},
+        {"from": "ada", "text": "Oh."},
+    ]
+    fitted = fitted_rows([{"channel": one, "messages": messages} for one in ("general", "random")], 1_000).reply
+    assert SIZER(fitted) > 900
+    assert [len(one["messages"]) for one in fitted.data] == [2, 2]
+
+
 def test_rows_that_their_facts_say_nearly_all_of_are_shown_whole() -> None:
     data = [{"name": f"package-{n}", "version": f"1.{n}.0"} for n in range(400)]
     fitted = fitted_rows(data, 1_000).reply

@@ -71,11 +71,16 @@ def _shown(fitted: Reply[Any], every: list[Any]) -> tuple[int, int]:
     return sum(1 for _ in whole), len(shown)
 
 
+lengths = st.integers(0, 3_000)
+lines = st.lists(st.builds(lambda words: {"line": "word " * words}, st.integers(0, 60)), max_size=60)
 kinds_of_rows = (
     strategies.rows(60)
     | st.lists(strategies.long_text, min_size=2, max_size=40)
     | st.builds(lambda number: [[n, f"name {n}", n % 3] for n in range(number)], st.integers(2, 80))
     | st.builds(lambda number: list(range(number)), st.integers(2, 200))
+    | st.lists(
+        st.builds(lambda words, lines: {"title": "A title", "text": "word " * words, "lines": lines}, lengths, lines)
+    )
 )
 boxes = st.builds(lambda rows, note: {"note": note, "rows": rows}, strategies.rows(40), strategies.long_text)
 PAGER = Pager(Cursors(CursorKeys.from_secrets("a secret of sixteen bytes"), clock=lambda: 1e9), "list", documented=True)

@@ -49,6 +49,7 @@ from aerogram.shape.citing import trim_citations
 from aerogram.shape.controls import Levers
 from aerogram.shape.draft import Leftover, ReplyDraft
 from aerogram.shape.facts import Outline, choose_facts, outline_text, spread, tells_something
+from aerogram.shape.filling import LEAST_SHARE, Filling, Want, share
 from aerogram.shape.length import longest
 from aerogram.shape.levels import Ladder, Levels, Show, Shown
 from aerogram.shape.loss import LESS, describe_lacks, is_map
@@ -84,6 +85,13 @@ WORDS_SHARE: Final = 3
 TOO_LARGE: Final = "for the first is too large"
 """What is said where a row is passed over."""
 MOST_ROUNDS: Final = 12
+LONG_TEXT: Final = 200
+"""So many characters of a text among records are shown where they are in less detail."""
+LEAST_PART: Final = 120
+"""A row is cut to a share of the room that is at least so large, for less of it can hardly be read."""
+CHARACTERS_OF_TOKEN: Final = 4
+LITTLE_LEFT: Final = 0.03
+"""Such a share of the budget is not worth another round."""
 SELF_COUNTS: Final = 4
 TIGHT: Final = 3
 """Where the envelope of a page takes less than one part in so many of the budget, any row has room beside it."""
@@ -255,8 +263,10 @@ class _View(NamedTuple):
     build: Callable[[list[Any]], Any]
     levels: Levels = Levels(Ladder((), None, float))
     lacks: str = LESS
-    path: str | None = None
-    """Where they are in a page, of which an offset alone may not count them."""
+    path: str = ""
+    """Where they are in the data."""
+    cuts: Sequence[Cut] = ()
+    """Where those that are too large to be asked for whole are cut, if all of their members are there in part."""
 
     def describe(self, shown: Shown, total: int | str) -> str:
         """What is shown of so many, in words."""
@@ -264,6 +274,14 @@ class _View(NamedTuple):
             return say_shown(0, total, detail=f", {TOO_LARGE}")
         detail = f", {self.lacks}" if not shown.whole else f", the last {shown.lower} {self.lacks}"
         return say_shown(shown.rows, total, detail=detail if shown.lower else "")
+
+
+class _Part(NamedTuple):
+    """Rows as they are shown, and what is to be said of them."""
+
+    view: _View
+    shown: Shown
+    data: list[Any]
 
 
 @dataclass
@@ -501,10 +519,9 @@ class _Fitting:
         levels = Levels(Ladder(rows, None, self.price), None, self.manner.ranked)
         lacks = LESS
         if show is not None:
-            lacks = describe_lacks(spread(self._all(rows), MOST_JUDGED), show)
+            lacks = _describe_level(spread(self._all(rows), MOST_JUDGED), show)
             levels = levels._replace(lower=Ladder(rows, show, self.price))
-        path = None if self.draft.resume is None else found.path or None
-        view = _View(rows, lambda shown: found.replaced(whole, shown), levels, lacks, path)
+        view = _View(rows, lambda shown: found.replaced(whole, shown), levels, lacks, found.path)
         ways: list[_Way] = [lambda: self._most_rows(view), lambda: self._one_row(view)]
         if self.manner.mold.fewest_items <= 1:
             ways.append(lambda: self._first_row(view))
@@ -525,7 +542,7 @@ class _Fitting:
         facts = self._find_once("only facts", rows, lambda of: choose_facts(of, tuple(self.manner.facts)))
         if facts is None:
             return None
-        lacks = self._find_once("only lacks", rows, lambda of: describe_lacks(of, facts.show))
+        lacks = self._find_once("only lacks", rows, lambda of: _describe_level(of, facts.show))
         levels = view.levels._replace(lower=Ladder(rows, facts.show, self.price))
         return self._one_row(view._replace(levels=levels, lacks=lacks))
 
@@ -542,19 +559,30 @@ class _Fitting:
         found = self._most_to_show(view, size)
         if found is None or found.rows < self.manner.mold.fewest_items:
             return None
-        used, data = size(found), levels.show(found)
-        if self.manner.ranked and found.lower:
-            view, used, data = self._lengthen(view, found, used, data)
-        if found.rows == len(rows) or self.draft.resume is not None:  # the rows of a page are not all that are missing
-            return self._finish(self._dress_rows(view, found, data), found)
-        outlined = self._outline(rows, found, lambda told: self._dress_rows(view, found, data, told), used)
-        return self._finish(outlined, found)
+        part = _Part(view, found, levels.show(found))
+        used = size(found)
+        if found.lower and self.manner.ranked:
+            part = self._lengthen(part, used)
+        elif found.rows == len(rows):
+            part = self._fill(part, used)
+        elif not found.lower and self._cuts_rows and (self.budget - used) * WORDS_SHARE > self.budget:
+            part = self._share(part, self._outline_room if self._is_to_be_told(view) else 0) or part
+        return self._finish_rows(part)
 
-    def _lengthen(self, view: _View, found: Shown, used: int, data: list[Any]) -> tuple[_View, int, list[Any]]:
+    def _finish_rows(self, part: _Part) -> Fitted:
+        """The reply with some rows, and with an outline of the others, if there is one."""
+        rows, shown = part.view.rows, part.shown
+        if shown.rows == len(rows) or self.draft.resume is not None:  # the rows of a page are not all that are missing
+            return self._finish(self._dress_rows(*part), shown)
+        used = self.measure.dearest(self._dress_rows(*part))
+        return self._finish(self._outline(rows, shown, lambda told: self._dress_rows(*part, told), used), shown)
+
+    def _lengthen(self, part: _Part, used: int) -> _Part:
         """The best row that is not whole with as much of its text as fits, where that is more than in less detail."""
-        lower, row, shorter = view.levels.lower, view.rows[found.whole], data[found.whole]
+        (view, found, data), lower = part, part.view.levels.lower
+        row, shorter = view.rows[found.whole], data[found.whole]
         if lower is None or not isinstance(row, dict):
-            return view, used, data
+            return part
         shrinker, lengthened = Shrinker(row, self.price, self.manner.mold.item), view._replace(lacks=LESS)
         room = lower.cost(found.whole, found.whole + 1) + self.budget - used
         for _ in range(3):
@@ -566,9 +594,69 @@ class _Fitting:
             tried = [*data[: found.whole], longer, *data[found.whole + 1 :]]
             size = self.measure.dearest(self._dress_rows(lengthened, found, tried))
             if size <= self.budget:
-                return lengthened, size, tried
+                return _Part(lengthened, found, tried)
             room -= size - self.budget
-        return view, used, data
+        return part
+
+    def _fill(self, part: _Part, used: int) -> _Part:
+        """All rows, with as much of what those in less detail lack as there is room for, where that is worth it."""
+        view, found, data = part
+        if not found.lower or self.budget - used < max(LEAST_SHARE, LITTLE_LEFT * self.budget):
+            return part
+        filling = Filling(view.rows[found.whole :], data[found.whole :], self.price, self.manner.mold.item)
+
+        def fill(lower: list[Any] | None) -> _Part:
+            return part if lower is None else self._tell_cuts(view, found.whole, lower)
+
+        best = self._cut(lambda lower: self._dress_rows(*fill(lower)), filling.within, self.budget)
+        return fill(best)
+
+    @property
+    def _cuts_rows(self) -> bool:
+        """Whether rows may be cut beside others, and not only where nothing else can be shown."""
+        return not self.whole_rows and self.draft.resume is None
+
+    def _share(self, part: _Part, reserve: int = 0) -> _Part | None:
+        """The same whole rows, with the next in equal shares of the room left; None where there is not enough of it."""
+        (view, (whole, _), data), most = part, self.budget - reserve
+        rows, frame = view.rows[whole:], self._dress_rows(view, Shown(whole, 1), data)
+        if self._is_beyond_cutting(rows[0]):
+            return None
+        few = 1
+        if self._cuts_rows:
+            least = LEAST_PART if self.measure.counter.unit == "tokens" else LEAST_PART * CHARACTERS_OF_TOKEN
+            few = max((most - self.measure.dearest(frame)) // least, int(not whole))
+        wants = [Want(self._shrinker("row", row, self.manner.mold.item)) for row in rows[:few]]
+        if not wants:
+            return None
+
+        def within(room: float, count: int) -> list[Any]:
+            parts = dict(share(wants[:count], room, self.price))
+            return [parts[at] for at in range(count)]
+
+        def dress(parts: list[Any] | None) -> Reply[Any]:
+            return frame if parts is None else self._dress_rows(*self._tell_cuts(view, whole, parts))
+
+        def smallest(count: int) -> int:
+            return self.measure.dearest(dress(within(0, count)))
+
+        count = 1 + bisect_right(range(2, len(wants) + 1), most, key=smallest)
+        best = self._cut(dress, lambda room: within(room, count), most)
+        return None if best is None else self._tell_cuts(view, whole, best)
+
+    def _tell_cuts(self, view: _View, whole: int, lower: list[Any]) -> _Part:
+        """Whole rows and the next that are cut, with word of where they are."""
+        rows, end = view.rows, whole + len(lower)
+        while lower and lower[0] == rows[whole]:
+            whole, lower = whole + 1, lower[1:]
+        pairs = list(zip(rows[whole:end], lower, strict=True))
+        cuts = _cuts_of(pairs, whole)
+        silent = [cut if len(pairs) > 1 else cut._replace(steps=cut.steps[1:]) for cut in cuts if cut.is_silent]
+        is_counted = 0 < len(silent) <= MOST_CUTS
+        lacks = f"with {_describe_cuts(silent)}" if is_counted else describe_lacks(spread(pairs, JUDGED_BY))
+        goes_on = bool(cuts) and end == len(rows) and view.levels.whole.cost(whole, whole + 1) > self.budget
+        told = view._replace(lacks=lacks, cuts=cuts if goes_on else ())
+        return _Part(told, Shown(whole, len(lower)), [*rows[:whole], *lower])
 
     def _most_to_show(self, view: _View, size: Callable[[Shown], int]) -> Shown | None:
         """The most that fits, beside what is to be told of the others."""
@@ -629,7 +717,9 @@ class _Fitting:
             mode: Any = "preview" if self.manner.ranked else "metadata"
             return lambda row: kind.show(row, mode) if isinstance(row, dict) else row
         found = self._find_once("facts", self._all(rows), lambda of: choose_facts(of, tuple(self.manner.facts)))
-        return None if found is None else found.show
+        if found is None:
+            return None
+        return lambda row: clip(row, LONG_TEXT) if isinstance(row, str) else found.show(row)
 
     def _find_once(self, name: str, value: Any, find: Callable[[Any], Any]) -> Any:
         """What is the same in every budget for a value, under this mold."""
@@ -647,19 +737,9 @@ class _Fitting:
         return min(self.budget // OUTLINE_SHARE, OUTLINE_MOST)
 
     def _first_row(self, view: _View) -> Fitted | None:
-        """The first row with its longest texts cut, where not even one fits as it is."""
-        row = view.rows[0]
-        if self._is_beyond_cutting(row):
-            return None
-        first = Shown(0, 1)
-
-        def dress(shown: Any) -> Reply[Any]:
-            silent = [cut for cut in cuts_between(row, shown) if cut.is_silent] if shown is not None else []
-            lacks = f"with {_describe_cuts(silent)}" if silent else LESS
-            return self._dress_rows(view._replace(lacks=lacks), first, [shown])
-
-        shrinker = self._shrinker("row", row, self.manner.mold.item)
-        return self._cut(dress, shrinker.within, first)
+        """The first row with its longest texts cut, where not even one fits as it is, and others beside it."""
+        part = self._share(_Part(view, Shown(0, 0), []))
+        return None if part is None else self._finish(self._dress_rows(*part), part.shown)
 
     def _is_beyond_cutting(self, value: Any) -> bool:
         """Whether a value is certain not to fit with every member of it at its smallest."""
@@ -693,8 +773,13 @@ class _Fitting:
         last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
         then = ", then the cursor" if self.draft.resume is None and page is not None and page.cursor else ""
-        place: dict[str, Any] = {"path": view.path if offset else None, "offset": offset}
+        path = view.path if offset and self.draft.resume is not None else ""  # of a page an offset may not count them
+        place: dict[str, Any] = {"path": path or None, "offset": offset}
         place["as_text"] = self._comes_as_text if shown.lower else None
+        if view.cuts:
+            how, first = "more", view.cuts[0]
+            then = f"{', the others likewise' if len(view.cuts) > 1 else ''}{then}"
+            place = {"path": view.path + pointer_of(first.steps), "offset": _next_after(rows, first)}
         return self._say(
             changes, level, words, outline or {}, then, keeps=keeps, ends=missing > 0, how=how, last=last, **place
         )
@@ -739,7 +824,8 @@ class _Fitting:
             last = count_last(first.shown, first.total) if offset else 0
             return self._say({"data": shown}, "partial", words, {}, likewise, how="more", last=last, **place)
 
-        return self._cut(dress, cut)
+        best = self._cut(dress, cut, self.budget)
+        return None if best is None else self._finish(dress(best))
 
     def _part_of_text(self, text: str) -> Fitted | None:
         """As much of a text as fits; it goes on at the cursor, or after so many characters."""
@@ -781,16 +867,14 @@ class _Fitting:
         is_in_room = not told or self.measure.dearest(outlined) <= self.budget
         return self._finish(outlined if is_in_room else plain)
 
-    def _cut(
-        self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], rows: Shown | None = None
-    ) -> Fitted | None:
-        """What is shown of a value that is cut, with the richest cut that fits.
+    def _cut(self, dress: Callable[[Any], Reply[Any]], cut: Callable[[float], Any], most: int) -> Any:
+        """The richest cut of a value with which the reply is within the most; None where there is none.
 
         Cuts jump from item to item: a little less room may change nothing, so each step down is twice the one before,
         and the last one is to the smallest cut.
         """
         frame, best = self.measure.dearest(dress(None)), None
-        room = float(self.budget - frame)
+        room = float(most - frame)
         if room < 1:
             return None
         enough, too_much, down = 0.0, inf, 1
@@ -800,21 +884,21 @@ class _Fitting:
             known = next((size for one, size in tried if one == shown), None)
             size = self.measure.dearest(dress(shown)) if known is None else known
             tried.append((shown, size))
-            spare = self.budget - size
+            spare = most - size
             if spare >= 0:
                 enough = room
                 best = shown if best is None or len(dumps(shown)) > len(dumps(best)) else best
             else:
                 too_much, spare, down = room, spare * down, down * 2
-            if 0 <= spare <= 0.03 * self.budget or too_much - enough <= 1:
+            if 0 <= spare <= LITTLE_LEFT * most or too_much - enough <= 1:
                 break
             rate = max((size - frame) / room, 0.5)  # what is paid for what it is priced at, as in another form
-            room += (spare - 0.01 * self.budget) / rate  # a little less, so that the next one is mostly the last one
+            room += (spare - 0.01 * most) / rate  # a little less, so that the next one is mostly the last one
             if best is None:
                 room = max(room, 1.0) if left > 1 else 1.0
             elif not enough < room < too_much:
                 room = (enough + too_much) / 2
-        return None if best is None else self._finish(dress(best), rows)
+        return best
 
     # what is said about it
 
@@ -1169,6 +1253,19 @@ def _next_after(data: Any, cut: Cut) -> int | None:
         is_beginning = is_map(whole) and tuple(islice(whole, cut.shown, None)) == cut.missing
         return cut.shown or None if is_beginning else None
     return cut.shown or None
+
+
+def _describe_level(rows: Sequence[Any], show: Show) -> str:
+    """What some rows lack at a level, in words."""
+    return describe_lacks((row, show(row)) for row in rows)
+
+
+def _cuts_of(pairs: Sequence[tuple[Any, Any]], start: int) -> list[Cut]:
+    """The places where rows are cut, the first of which is at `start`; none where one of them lacks a member."""
+    if any(isinstance(row, dict) and not row.keys() <= shown.keys() for row, shown in pairs):
+        return []
+    numbered = enumerate(pairs, start)
+    return [cut._replace(steps=(at, *cut.steps)) for at, pair in numbered for cut in cuts_between(*pair)]
 
 
 def _describe_cuts(cuts: Sequence[Cut]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -145,22 +145,27 @@ def _compare_lists(original: list[Any], reduced: list[Any], loss: Loss, place: s
             loss.bare += isinstance(shown, dict) and len(shown) == 1 < len(item)
 
 
-def describe_lacks(records: Iterable[Any], show: Callable[[Any], Any]) -> str:
+def describe_lacks(pairs: Iterable[tuple[Any, Any]]) -> str:
     """What records lack as they are shown, in words: the members that are not there, and those that are there in part.
 
-    What was largest comes first. A text that says itself that it was cut needs no word.
+    What was largest comes first. A text that says itself that it was cut needs no word. A member that only some records
+    lack is there in part.
     """
     gone: Counter[str] = Counter()
     parts: Counter[str] = Counter()
-    for record in records:
-        shown = show(record)
+    there: set[str] = set()
+    for record, shown in pairs:
         for name, value in record.items() if isinstance(record, dict) and isinstance(shown, dict) else ():
-            if name not in shown and value not in (None, "", [], {}):
+            if value in (None, "", [], {}):
+                continue
+            if name not in shown:
                 gone[name] += len(dumps(value))
-            elif name in shown and _is_reduced(value, shown[name]):
+                continue
+            there.add(name)
+            if _is_reduced(value, shown[name]):
                 parts[name] += len(dumps(value))
-    for name in gone:
-        del parts[name]
+    for name in gone.keys() & there:
+        parts[name] += gone.pop(name)
     told = [f"with {list_names([name for name, _ in parts.most_common()])} in part"] if parts else []
     return (
         ", ".join([*told, f"without {list_names([name for name, _ in gone.most_common()])}"] if gone else told) or LESS

@@ -130,6 +130,10 @@ class Shrinker:
         """The value in about so much room, as `shrink` says."""
         return self._shrink(self._value, room, self._mold, inside=inside)
 
+    def cost(self, room: float) -> float:
+        """What the whole value costs; about that, where it is much more than there is room for."""
+        return self._cost(self._write(self._value), room)
+
     def _shrink(self, value: Any, room: float, mold: Mold, *, inside: bool) -> Any:
         if mold.keeps_whole(value) or self._cost(self._write(value), room) <= room:
             return value
@@ -166,8 +170,13 @@ class Shrinker:
     def _shrink_list(self, items: list[Any], room: float, mold: Mold) -> list[Any]:
         if self._ladder(items).has_all(room - 2 + TOLD):
             return items
-        kept = items[: max(self._ladder(items).within(room - 2), mold.fewest_items)]
-        return kept or [self._shrink(items[0], max(room - 4, LEAST), mold.item, inside=False)]
+        count = max(self._ladder(items).within(room - 2), mold.fewest_items)
+        kept, left = items[:count], room - 4 - self._ladder(items).cost(0, count)
+        if not kept or left * 2 > room:  # the next one alone is larger than what there is for all
+            another = self._shrink(items[count], max(left, LEAST), mold.item, inside=False)
+            if not kept or self._price(dumps(another).decode()) <= left:
+                return [*kept, another]
+        return kept
 
     def _shrink_map(self, members: dict[str, Any], room: float) -> dict[str, Any]:
         """The first members of a map that has many."""
