@@ -276,3 +276,19 @@ def test_an_address_of_redis_may_say_what_its_client_knows(name, address):
 def test_no_password_of_an_address_within_an_address_is_shown(name, endpoint, aerogram):
     shown = aerogram("config", **{f"AEROGRAM_{name.upper()}": f"s3://bucket/?endpoint={endpoint}&region=x"})
     assert "secretpw" not in shown.stdout + shown.stderr and "storage.example" in shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'replicas = ["postgresql://u:secretpw@h/x", "x"]',
+        'redis = ["redis://:secretpw@h/0"]',
+        'store = {url = "postgresql://u:secretpw@h/x"}',
+        'store = {parts = [{host = "h", password = "secretpw"}]}',
+    ],
+)
+def test_no_password_in_a_refused_list_or_table_is_shown(said, tmp_path):
+    (tmp_path / "c.toml").write_text(said, encoding="utf-8")
+    with pytest.raises(BadSetting, match="is not allowed") as refused:
+        Settings.load(file=tmp_path / "c.toml", environ={})
+    assert "secretpw" not in str(refused.value) and "h" in str(refused.value)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from aerogram.sanitize import may_be_secret
 from aerogram.state import expand_home
 
-__all__ = ["is_url", "listener", "place", "scheme_of", "without_secrets"]
+__all__ = ["HIDDEN", "is_url", "listener", "place", "scheme_of", "without_secrets"]
 
 HIDDEN: Final = "***"
 _MARK: Final = "://"

@@ -18,9 +18,10 @@ from typing import Any, Final, NamedTuple
 from aerogram.dialects import NAMES
 from aerogram.errors import AerogramError, nearest
 from aerogram.limits import Plan, parse_plan
+from aerogram.sanitize import may_be_secret
 from aerogram.state import expand_home
 from aerogram_knowledge.hosting import kinds
-from aerogram_knowledge.hosting.addresses import is_url, without_secrets
+from aerogram_knowledge.hosting.addresses import HIDDEN, is_url, without_secrets
 from aerogram_knowledge.hosting.kinds import Kind
 
 __all__ = ["FILE", "OTHER_VARIABLES", "BadSetting", "Option", "SettingValue", "Settings"]
@@ -72,8 +73,8 @@ class Option(NamedTuple):
         try:
             return self.kind.read(value)
         except (ValueError, TypeError, OverflowError):
-            given = repr(without_secrets(value)) if isinstance(value, str) else _spell(value)
-            raise BadSetting(self.name, origin, f"{given[:80]} is not allowed; allowed: {self.kind.allowed}") from None
+            given = _spell(value)[:80]
+            raise BadSetting(self.name, origin, f"{given} is not allowed; allowed: {self.kind.allowed}") from None
 
     def arguments(self, value: Any) -> list[str]:
         """The flag with a value; a path is said in full."""
@@ -84,8 +85,9 @@ class Option(NamedTuple):
 
 
 def _spell(value: Any) -> str:
+    """A value as it was given, without what is secret in it."""
     try:
-        return str(value)
+        return repr(_plain(value))
     except ValueError:  # TOML has numbers in other digits than ten, which may be longer than Python writes
         return "a number of more than 4,300 digits"
 
@@ -263,8 +265,10 @@ class Settings:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
+    if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: HIDDEN if may_be_secret(name) else _plain(one) for name, one in value.items()}
     return without_secrets(str(value)) if isinstance(value, (str, Path)) else value
 
 
