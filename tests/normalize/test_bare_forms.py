@@ -46,7 +46,7 @@ EMPTY = "empty list"
 UNSENDABLE = "surrogate pair"
 """A value with which the frameworks alone leave their client waiting."""
 ENDLESS = "endless generator"
-"""FastMCP reads a generator to its end before anybody else sees it."""
+"""A value that FastMCP alone would read to its end."""
 OURS = {"fastmcp": _OURS, "sdk": _OURS | {"async generator"}}
 """What is not left as the framework has it: those, and some that are more than data."""
 

@@ -503,7 +503,10 @@ class Service:
     @staticmethod
     def _make_content(call: Call, outcome: Any, draft: ReplyDraft, convert: Conversion | None) -> ToolResult:
         """The blocks of an outcome: where payloads are bare, as the framework writes what stands among them."""
-        made = convert(outcome, draft.reply.data) if convert is not None and call.contract.speaker.is_bare else None
+        is_theirs = (
+            call.contract.speaker.is_bare and draft.value is outcome
+        )  # and not what was read of one without an end
+        made = convert(outcome, draft.reply.data) if convert is not None and is_theirs else None
         if made is None or "structuredContent" in made:
             plain: ToolResult = normalize_tool_result(outcome, policy=call.contract.forms)
             return plain

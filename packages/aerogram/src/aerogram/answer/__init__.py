@@ -56,7 +56,7 @@ from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
 from aerogram.normalize.signals import is_signal
-from aerogram.normalize.stream import drain, is_here, settle
+from aerogram.normalize.stream import DrainedItems, drain, is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
 from aerogram.problems import look_first, problem_of
@@ -462,7 +462,9 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         said = said or _open_envelope(call, outcome)
         if said is not None:
             return _normalize_reply(call, await _settle_data(call, said))
-        draft = _normalize_data(call, await settle(outcome, call.contract.forms))._replace(value=outcome)
+        settled = await settle(outcome, call.contract.forms)
+        draft = _normalize_data(call, settled)
+        draft = draft._replace(value=outcome) if draft.value is settled else draft
         # an object of one's own may turn out to be an envelope
         said = None if kind is dict else _open_envelope(call, draft.reply.data)
         return draft if said is None else _normalize_reply(call, said)
@@ -517,10 +519,16 @@ def _normalize_reply(call: Call, said: Reply[Any]) -> ReplyDraft:
 
 def _encode_data(call: Call, said: Reply[Any]) -> ReplyDraft:
     encoded = encode(said.data, call.contract.forms)
-    changes: dict[str, Any] = {"data": read_json(encoded.body)}
-    if encoded.notices:  # what comes from the cache says some of it already
-        changes["notices"] = (*said.notices, *(one for one in encoded.notices if one not in said.notices))
-    return ReplyDraft(said.replace(**changes), encoded.body, said.data, encoded.media, encoded.is_content)
+    data = read_json(encoded.body)
+    notices = encoded.notices
+    if type(said.data) is DrainedItems and said.data.notice is not None:
+        notices = (said.data.notice, *notices)
+    # a value that was not read to its end may have none: what was read stands for it
+    value = data if any(one.code == "PARTIAL_RESULTS" for one in notices) else said.data
+    changes: dict[str, Any] = {"data": data}
+    if notices:  # what comes from the cache says some of it already
+        changes["notices"] = (*said.notices, *(one for one in notices if one not in said.notices))
+    return ReplyDraft(said.replace(**changes), encoded.body, value, encoded.media, encoded.is_content)
 
 
 def _encode_parts(said: Reply[Any], forms: Forms, dialect: str) -> Reply[Any]:

@@ -11,6 +11,9 @@ another result in its place, or the tool is a proxy of a server elsewhere, there
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -33,6 +36,8 @@ from aerogram.errors import (
     names_at,
 )
 from aerogram.limits.fields import read_retry_after
+from aerogram.normalize import Policy
+from aerogram.normalize.stream import DrainedItems, drain, settle
 from aerogram.problems import BrokenOff, blame_handler, problem_of
 from aerogram.reply import Reply, ResumablePage
 
@@ -60,7 +65,9 @@ try:
     )
     from fastmcp.server.transforms import Transform
     from fastmcp.tools.base import Tool, ToolResult
+    from fastmcp.tools.function_tool import FunctionTool
     from fastmcp.tools.tool_transform import TransformedTool
+    from fastmcp.utilities.async_utils import is_coroutine_function
     from fastmcp.utilities.components import FastMCPComponent
     from fastmcp.utilities.exceptions import get_http_status_code, is_request_error, is_timeout_error
     from mcp.shared.exceptions import MCPError
@@ -181,10 +188,45 @@ def giving_own_value(tool: Tool) -> Tool:
     """A copy of a tool that gives what `own_value` reads: what its handler returned, not what FastMCP makes of it."""
     if isinstance(tool, FastMCPProviderTool):
         return _listening(tool, "_run", "run")
-    # copies of proxies want a dictionary, here and below
-    copy = tool.model_copy(update=_own_parent(tool) if isinstance(tool, TransformedTool) else {})
+    changes: dict[str, Any] = {}  # copies of proxies want a dictionary, here and below
+    if isinstance(tool, TransformedTool):
+        changes = _own_parent(tool)
+    elif isinstance(tool, FunctionTool):
+        changes = {"fn": _reading_streams(tool.fn)}
+    copy = tool.model_copy(update=changes)
     vars(copy)["convert_result"] = lambda value: value if isinstance(value, Own) else Own(value)
     return copy
+
+
+_STREAM: Final = Policy(max_items=1_000_000, max_seconds=math.inf)
+"""So much of a generator that FastMCP would read to its end, which it may not have."""
+
+
+def _reading_streams(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler whose generator is read while what the handler depends on is still there, as FastMCP reads it."""
+    if is_coroutine_function(handler) or inspect.isasyncgenfunction(handler):
+
+        @functools.wraps(handler)
+        async def read(*given: Any, **values: Any) -> Any:
+            value = handler(*given, **values)
+            value = await value if inspect.isawaitable(value) else value
+            return _all_or_some(await settle(value, _STREAM)) if inspect.isasyncgen(value) else _read_stream(value)
+
+    else:
+
+        @functools.wraps(handler)
+        def read(*given: Any, **values: Any) -> Any:
+            return _read_stream(handler(*given, **values))
+
+    return read
+
+
+def _read_stream(value: Any) -> Any:
+    return _all_or_some(drain(value, _STREAM)) if inspect.isgenerator(value) else value
+
+
+def _all_or_some(read: DrainedItems) -> list[Any]:
+    return read if read.notice is not None else list(read)
 
 
 def _own_parent(tool: TransformedTool) -> dict[str, Any]:
