@@ -213,9 +213,9 @@ def test_an_entry_of_codex_gets_its_headers_and_variables_back(aerogram, tmp_pat
     far = tomllib.loads(file.read_text())["mcp_servers"]["far"]
     assert far["args"][-5:-1] == [
         "--header",
-        "X-Org: ${AEROGRAM_HEADER_1}",
+        "X-Org: @{AEROGRAM_HEADER_1}",
         "--header",
-        "Authorization: Bearer ${FAR_TOKEN}",
+        "Authorization: Bearer @{FAR_TOKEN}",
     ]
     assert far["env_vars"] == ["FAR_TOKEN"] and far["env"] == {"AEROGRAM_HEADER_1": "abc123"}
     next(tmp_path.glob("config.toml.aerogram-*")).unlink()
@@ -433,7 +433,7 @@ def test_a_key_in_a_url_is_not_on_the_command_line(aerogram, tmp_path, url, is_c
     file.write_text(text)
     done = aerogram("wrap", "--config", str(file), "--yes")
     far = json.loads(file.read_text())["servers"]["far"]
-    assert far["args"][-1] == "${AEROGRAM_URL}" and far["env"] == {"AEROGRAM_URL": url}
+    assert far["args"][-1] == "@{AEROGRAM_URL}" and far["env"] == {"AEROGRAM_URL": url}
     assert b"Tr0ub4dor" not in done.stdout + done.stderr
     if is_changed:
         next(tmp_path.glob("mcp.json.aerogram-*")).unlink()
@@ -441,7 +441,7 @@ def test_a_key_in_a_url_is_not_on_the_command_line(aerogram, tmp_path, url, is_c
     assert json.loads(file.read_text()) == json.loads(text) and b"Tr0ub4dor" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("address", ["https://mcp.example.com/mcp?key=${KEY}", "${ADDRESS}"])
+@pytest.mark.parametrize("address", ["https://mcp.example.com/mcp?key=${KEY}", "${ADDRESS}", "@{ADDRESS}"])
 def test_a_url_is_made_of_the_variables_that_it_names(aerogram, address):  # noqa: F811
     whole = {"KEY": "Tr0ub4dor", "ADDRESS": "http://127.0.0.1:9/mcp"}
     done = aerogram("wrap", address, "--check", **whole)
@@ -449,6 +449,20 @@ def test_a_url_is_made_of_the_variables_that_it_names(aerogram, address):  # noq
     unset = aerogram("wrap", address, "--check")
     assert unset.returncode == 1 and b"of the URL is not set" in unset.stderr
     assert b"The URL of the server is none" in aerogram("wrap", "${ADDRESS}", ADDRESS="ftp://x").stderr
+
+
+def test_an_entry_has_nothing_that_its_client_would_fill_in_and_finds_its_variables(aerogram, tmp_path):  # noqa: F811
+    """Claude Code drops a server whose arguments name a variable that it does not have itself."""
+    file = tmp_path / ".mcp.json"
+    headers = {"Authorization": "Bearer abc", "X-Org": "one"}
+    far = {"type": "http", "url": "https://mcp.example.com/mcp?key=Tr0ub4dor", "headers": headers}
+    file.write_text(json.dumps({"mcpServers": {"far": far}}))
+    aerogram("wrap", "--config", str(file), "--for", "claude-code", "--yes")
+    entry = servers(file)["far"]
+    assert "$" not in "".join(entry["args"])
+    assert aerogram(*entry["args"][3:], "--check", **entry["env"]).returncode == 0
+    unset = aerogram(*entry["args"][3:], "--check")
+    assert unset.returncode == 1 and b"is not set" in unset.stderr
 
 
 VARIABLES = """# who may look

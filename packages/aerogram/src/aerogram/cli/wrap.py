@@ -236,7 +236,7 @@ def _settings_of(words: list[str], given: dict[str, Any]) -> Settings:
     """The settings of a server that the command line names."""
     if not words:
         raise ValidationFailed("There is no server to wrap", remediation="Name its URL, or its command after --")
-    is_url = words[0].startswith(("http://", "https://", "${"))
+    is_url = words[0].startswith(("http://", "https://", "${", "@{"))
     if is_url and words[1:]:
         raise ValidationFailed("A URL stands alone", remediation="Write options with two dashes")
     return _make_settings({}, {**given, **({"url": words[0]} if is_url else {"command": words})})

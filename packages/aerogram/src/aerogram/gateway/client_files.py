@@ -50,7 +50,7 @@ _KINDS: Final[Mapping[str, type]] = {
 _URL_VARIABLE: Final = "AEROGRAM_URL"
 _NO_PLAIN_URL: Final = re.compile(r"[?#@$]|(?=[^/.:]*\d)[^/.:]{12,}|[^/.:]{32,}")
 """What stands in a URL that may hold a key: a query, a name, a variable, a part that is no word."""
-_GIVEN: Final = re.compile(r"(?P<name>[^:]+): (?P<bearer>Bearer )?\$\{(?P<variable>\w+)\}")
+_GIVEN: Final = re.compile(r"(?P<name>[^:]+): (?P<bearer>Bearer )?[$@]\{(?P<variable>\w+)\}")
 
 
 class Change(NamedTuple):
@@ -193,19 +193,24 @@ def _wrap(entry: Entry, options: list[str]) -> Entry:
         # a command line can be read by others on the machine, an environment cannot
         variable = f"AEROGRAM_HEADER_{number}"
         environment[variable] = value
-        words += ["--header", f"{name}: ${{{variable}}}"]
+        words += ["--header", f"{name}: {_naming(variable)}"]
     for name, variable in (entry.get(_BY_NAME) or {}).items():
-        words += ["--header", f"{name}: ${{{variable}}}"]
+        words += ["--header", f"{name}: {_naming(variable)}"]
         passed.append(variable)
     if _BEARER in entry:
-        words += ["--header", f"Authorization: Bearer ${{{entry[_BEARER]}}}"]
+        words += ["--header", f"Authorization: Bearer {_naming(entry[_BEARER])}"]
         passed.append(entry[_BEARER])
     url = _url_of(entry) or ""
     words += ["--sse"] if entry.get("type", "sse" if url.endswith("/sse") else "http") == "sse" else []
     if _NO_PLAIN_URL.search(url.partition("//")[2]):
-        environment[_URL_VARIABLE], url = url, f"${{{_URL_VARIABLE}}}"
+        environment[_URL_VARIABLE], url = url, _naming(_URL_VARIABLE)
     made = {**kept, "command": sys.executable, "args": [*words, url]}
     return made | ({"env": environment} if environment else {}) | ({_PASSED: passed} if passed else {})
+
+
+def _naming(variable: str) -> str:
+    """A variable on our command line: not as ${NAME}, which clients fill in themselves, from variables of their own."""
+    return f"@{{{variable}}}"
 
 
 def _headers_of(entry: Entry) -> dict[str, Any]:
@@ -230,7 +235,7 @@ def _unwrap(entry: Entry, *, is_toml: bool) -> Entry:
             by_name[name] = variable
         passed = [one for one in passed if one != variable]
     kept = {name: value for name, value in entry.items() if name not in ("command", "args", "env", _PASSED)}
-    url = environment.pop(_URL_VARIABLE, "") if words[-1] == f"${{{_URL_VARIABLE}}}" else words[-1]
+    url = environment.pop(_URL_VARIABLE, "") if words[-1] == _naming(_URL_VARIABLE) else words[-1]
     made = {**kept, **({} if is_toml else {"type": "sse" if "--sse" in words else "http"}), "url": url}
     told = {_HEADERS[is_toml]: headers, _BY_NAME: by_name, _BEARER: bearer, "env": environment, _PASSED: passed}
     return made | {name: value for name, value in told.items() if value}

@@ -48,7 +48,7 @@ BY_CLIENT: Final = "by-client"
 """A budget that each client has by the name that it gives itself; others have the one after it."""
 _FORMS: Final = Policy(blocks="one", spelling="compact", max_bytes=LARGEST)
 _NAME: Final = re.compile(r"[^=\0]+")
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE: Final = re.compile(r"[$@]\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNMENT: Final = re.compile(
     r"""^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*('[^']*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^#\r\n]*)""",
     re.MULTILINE | re.DOTALL,
@@ -66,7 +66,7 @@ def _is_address(url: str) -> bool:
 
 
 def expand(text: str) -> str:
-    """A text with the values of the variables that it names as ${NAME}."""
+    """A text with the values of the variables that it names as ${NAME} or @{NAME}."""
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in os.environ:
