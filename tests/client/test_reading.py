@@ -163,6 +163,34 @@ def test_ordinary_data_is_not_taken_for_an_envelope(body):
     assert read(httpx.Response(200, json=body)) == Reply(body)
 
 
+@pytest.mark.parametrize("more", [{}, {"meta": {"version": "response-v2"}}], ids=["alone", "in an envelope"])
+def test_a_failure_that_says_nothing_but_its_words_is_a_problem(more):
+    body = {"success": False, "data": None, "error": "nope", **more}
+    for result in (body, httpx.Response(200, json=body), {"content": [], "structuredContent": body}):
+        assert (read(result).status, read(result).problem.message) == ("error", "nope")
+    assert read({**body, "success": True}).problem is None
+
+
+def test_a_message_of_the_protocol_is_what_it_brings():
+    frame = {"jsonrpc": "2.0", "id": 1}
+    assert read({**frame, "result": {"content": [{"type": "text", "text": "hi"}]}}).data == "hi"
+    assert read({**frame, "result": {"tools": []}}).data == {"tools": []}
+    assert read(httpx.Response(200, json={**frame, "result": {"content": [], "isError": True}})).problem is not None
+    assert (
+        read(httpx.Response(400, json={**frame, "error": {"code": -32600, "message": "bad"}})).problem.message == "bad"
+    )
+    for code, meant in {
+        -32602: "VALIDATION_ERROR",
+        -32601: "NOT_FOUND",
+        -32000: "INTERNAL_ERROR",
+        "odd": "INTERNAL_ERROR",
+    }.items():
+        problem = read({**frame, "error": {"code": code, "message": "bad"}}).problem
+        assert (problem.code, problem.message, problem.retryable) == (meant, "bad", False)
+    told = {"code": "RATE_LIMIT_EXCEEDED", "message": "slow down", "retry_after": 3}
+    assert read({**frame, "error": {"code": -32000, "message": "bad", "data": told}}).problem.retry_after == 3
+
+
 def test_a_body_that_breaks_its_own_contract_is_refused():
     with pytest.raises(ContractError):
         read({"success": True, "data": {}, "error": "but why", "meta": {"version": "response-v2"}})

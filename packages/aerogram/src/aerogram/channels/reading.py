@@ -63,10 +63,18 @@ def read_envelope(body: Any, dialect: str | Dialect | None = None, *, status: in
         found = recognise(body)
     except ContractError:
         return None
+    if found.name == "response-v2" and _says_failure_alone(body):
+        body = {**body, "data": {}}
     # ordinary records have a title and a type too, and many an API says `success` in its own way
     if found.name == "problem":
         return found.decode({"status": status, **body}) if status >= FAILURES else None
     return found.decode(body) if _has_envelope(body, found) else None
+
+
+def _says_failure_alone(body: Mapping[str, Any]) -> bool:
+    """Whether a body tells of a failure in words, and of nothing else, where its contract wants an object."""
+    is_bare = "data" in body and body["data"] is None
+    return is_bare and body.get("success") is False and isinstance(body.get("error"), str)
 
 
 def _has_envelope(body: Mapping[str, Any], found: Dialect) -> bool:

@@ -46,9 +46,7 @@ from aerogram.client.calls import (
     next_page,
     recovery,
 )
-from aerogram.client.reading import items_of, raise_for_problem, read
-from aerogram.codes import TABLE
-from aerogram.dialects.protocol import restore_foreign
+from aerogram.client.reading import items_of, raise_for_problem, read, read_protocol_error
 from aerogram.errors import ContractError
 from aerogram.reply import Notice, Reply
 
@@ -147,7 +145,7 @@ def _mcp_sender(client: Any) -> Send:
                 return _resource(await _read(client, target))
             return await call_tool(target, dict(arguments))
         except Exception as error:
-            reply = _protocol_error(error)
+            reply = read_protocol_error(getattr(error, "data", None), str(error))
             if reply is None:
                 raise
             return reply
@@ -185,16 +183,6 @@ def _unpack_blob(blob: str) -> bytes:
         return base64.b64decode("".join(blob.split()), validate=True)
     except ValueError as error:
         raise ContractError(f"the bytes of a resource are no base64: {error}") from error
-
-
-def _protocol_error(error: Exception) -> Reply[Any] | None:
-    """A protocol error that carries one of our problems, as the failed reply that it is."""
-    data = getattr(error, "data", None)
-    if not isinstance(data, Mapping) or not isinstance(data.get("code"), str) or data["code"] not in TABLE:
-        return None
-    known = ("code", "remediation", "details", "retry_after", "user_message")
-    said = {name: data[name] for name in known if name in data} | {"message": data.get("message") or str(error)}
-    return restore_foreign({"status": "error"}, {"problem": said}, "the error", "/error/data")
 
 
 def _http_sender(client: Any, reach: Reach) -> Send:

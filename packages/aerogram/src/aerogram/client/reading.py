@@ -2,7 +2,7 @@
 
     tool result (FastMCP, mcp SDK, or as it is on the wire)   structured content, else the text, else both as they are
     HTTP response (httpx, httpx2, requests)                   the body, and what only the headers say
-    JSON text or a dictionary                                 the body
+    JSON text or a dictionary                                 the body, or what a JSON-RPC message brings
 
 A body in none of the dialects is data. A failure in none of them is a problem all the same: by what it says, or by
 its status alone.
@@ -22,18 +22,24 @@ from aerogram.channels.reading import FAILURES, OK, find_tool_result, read_envel
 from aerogram.codes import KIND_RULES, TABLE
 from aerogram.content.jsontext import loads
 from aerogram.dialects import read as read_body
-from aerogram.dialects.protocol import Dialect
+from aerogram.dialects.protocol import Dialect, restore_foreign
 from aerogram.errors import ContractError, ReplyError
 from aerogram.limits.fields import read_retry_after
 from aerogram.reply import Page, Problem, RateLimit, Reply, accept_request_id
 
-__all__ = ["add_next_link", "items_of", "raise_for_problem", "read"]
+__all__ = ["add_next_link", "items_of", "raise_for_problem", "read", "read_protocol_error"]
 
 REDIRECTS: Final = 300
 NEXT: Final = "next"
 """Where in a page's `extra` the address of the next page stands, when a server gives one."""
 _EXCEPTIONS: Final[Mapping[str, type[ReplyError]]] = {
     one.code: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, ReplyError)
+}
+_RPC_CODES: Final = {
+    -32_700: "INVALID_FORMAT",
+    -32_600: "VALIDATION_ERROR",
+    -32_601: "NOT_FOUND",
+    -32_602: "VALIDATION_ERROR",
 }
 _EPOCH: Final = 1_000_000_000
 _LONGEST_NUMBER: Final = 15
@@ -99,7 +105,36 @@ def _read_payload(given: Any, dialect: str | Dialect | None) -> Reply[Any]:
     if dialect is not None:
         return read_body(body, dialect=dialect)
     status = body.get("status") if isinstance(body, dict) else None
-    return read_envelope(body, status=status if isinstance(status, int) else OK) or Reply(body)
+    return _read_known(body, None, status if isinstance(status, int) else OK) or Reply(body)
+
+
+def _read_known(body: Any, dialect: str | Dialect | None, status: int) -> Reply[Any] | None:
+    """The reply in a body that is an envelope, or a message of JSON-RPC, which brings a result or an error."""
+    if dialect is not None or not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
+        return read_envelope(body, dialect, status=status)
+    if isinstance(body.get("error"), dict):
+        return _read_rpc_error(body["error"])
+    result = body.get("result")
+    tool = find_tool_result(result)
+    return Reply(result) if tool is None else read_tool_result(tool, None)
+
+
+def _read_rpc_error(error: Mapping[str, Any]) -> Reply[Any]:
+    """The failure that an error of JSON-RPC is, with all of our problem where it carries one."""
+    words, code = str(error.get("message") or ""), error.get("code")
+    meant = _RPC_CODES.get(code) if isinstance(code, int) else None
+    # of an unknown cause nobody said that trying again could help
+    problem = Problem.of(meant, words or None) if meant else Problem("INTERNAL_ERROR", words, retry="no")
+    return read_protocol_error(error.get("data"), words) or Reply.failed(problem)
+
+
+def read_protocol_error(data: Any, words: str) -> Reply[Any] | None:
+    """An error of a protocol that carries one of our problems, as the failed reply that it is."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("code"), str) or data["code"] not in TABLE:
+        return None
+    known = ("code", "remediation", "details", "retry_after", "user_message")
+    said = {name: data[name] for name in known if name in data} | {"message": data.get("message") or words}
+    return restore_foreign({"status": "error"}, {"problem": said}, "the error", "/error/data")
 
 
 # HTTP responses
@@ -112,7 +147,7 @@ def _read_response(response: Any, dialect: str | Dialect | None) -> Reply[Any]:
     reply = _redirect(response, headers) if REDIRECTS <= status < FAILURES and "location" in headers else None
     if reply is None and media_type.endswith(("/json", "+json")) and response.content:
         body = _json_of(response) if not failed else _loads_or_none(response.content)
-        reply = read_envelope(body, dialect, status=status) or Reply(body)
+        reply = _read_known(body, dialect, status) or Reply(body)
     if failed and (reply is None or reply.problem is None):
         raw = {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
         raw.pop(b"content-encoding", None)  # the client has decompressed it
