@@ -61,6 +61,39 @@ with Knowledge(index) as knowledge:
 print("kept")
 """
 
+AT_ANY_MOMENT = """
+import contextlib, shutil, sys
+from pathlib import Path
+from aerogram.errors import AerogramError
+from aerogram_knowledge import Knowledge
+
+disk, docs = Path(sys.argv[1]), Path(sys.argv[2])
+index, filler, sound = disk / "index", disk / "filler", docs.parent / "sound"
+with Knowledge(sound) as knowledge:
+    knowledge.ingest(docs)
+for number in range(300):
+    (docs / f"tale{number}.txt").write_text(f"Line {number} of tale {number} about {number}. " * 40)
+failed = 0
+for room in range(100, 1_300, 150):
+    shutil.copytree(sound, index)
+    filler.write_bytes(bytes(shutil.disk_usage(disk).free - room * 1024))
+    with Knowledge(index) as knowledge, contextlib.suppress(AerogramError):
+        failed += 1
+        knowledge.ingest(docs)
+        failed -= 1
+    with Knowledge(index) as knowledge:
+        for _ in range(2):
+            assert "guide.md" in {one["source_file"] for one in knowledge.search("access token").data}, room
+    filler.unlink()
+    with Knowledge(index) as knowledge:
+        knowledge.ingest(docs)
+        assert knowledge.check().problems == ()
+        assert knowledge.search("tale 299", method="bm25").data[0]["source_file"] == "tale299.txt"
+    shutil.rmtree(index)
+assert failed > 2
+print("kept")
+"""
+
 
 def own_disk() -> bool:
     """Whether this machine lets a process have a disk of its own."""
@@ -70,14 +103,15 @@ def own_disk() -> bool:
     return tried.returncode == 0
 
 
-def test_a_full_disk_is_told_in_one_line_and_leaves_the_index_as_it_was(tmp_path):
+@pytest.mark.parametrize("program", [PROGRAM, AT_ANY_MOMENT], ids=["told", "at any moment"])
+def test_a_full_disk_is_told_in_one_line_and_leaves_the_index_as_it_was(tmp_path, program):
     if not own_disk():
         pytest.skip("a process may not mount a disk of its own here; the limit on file sizes stands for it")
     docs, disk = tmp_path / "docs", tmp_path / "disk"
     docs.mkdir()
     disk.mkdir()
     (docs / "guide.md").write_text(GUIDE)
-    command = [*ALONE, MOUNT, "sh", str(disk), sys.executable, "-c", PROGRAM, str(disk), str(docs)]
+    command = [*ALONE, MOUNT, "sh", str(disk), sys.executable, "-c", program, str(disk), str(docs)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "kept\n", done.stderr
     assert list(disk.iterdir()) == []

@@ -55,6 +55,8 @@ except ImportError:  # Windows has no flock; there one process writes at a time 
 
 __all__ = ["EmbeddedStore"]
 
+PUT_OFF: Final = 5.0
+"""Seconds for which older keywords serve that could not be brought up to date, because the disk is full."""
 FEW_SEGMENTS: Final = 2
 """With more, a search looks into each, and takes up to twice as long for its words."""
 SAMPLE: Final = 4_096
@@ -72,6 +74,10 @@ class _Snapshot:
     languages: frozenset[str]
     rows: SqliteRows
 
+    def is_still(self, generation: int, stamp: int) -> bool:
+        """Whether rows and words are what they were when it was taken."""
+        return (self.generation, self.stamp) == (generation, stamp) and self.words.is_sound
+
     @property
     def version(self) -> tuple[int, int]:
         """What tells it from others."""
@@ -79,7 +85,7 @@ class _Snapshot:
 
     def is_of(self, generation: int) -> bool:
         """Whether it is the present one of the rows; one that was found damaged is not, so that a new one is opened."""
-        return self.generation == self.stamp == generation and self.words.is_sound
+        return self.is_still(generation, generation)
 
     def candidates(
         self, terms: Sequence[QueryTerm], vector: bytes | None, filters: Filters, by_words: int, by_meaning: int
@@ -124,6 +130,7 @@ class EmbeddedStore:
         self._keywords = Keywords(folder / "keywords")
         self._refreshing = threading.Lock()
         self._snapshot: _Snapshot | None = None
+        self._mend_at = 0.0
         self._stored = 0
 
     @property
@@ -337,9 +344,10 @@ class EmbeddedStore:
 
     def _refresh(self) -> _Snapshot:
         generation, stamp, now = self._rows.generation, self._keywords.generation, self._snapshot
-        if now is not None and now.is_of(generation):
+        is_put_off = time.monotonic() < self._mend_at and stamp >= 0
+        if now is not None and (now.is_of(generation) or (is_put_off and now.is_still(generation, stamp))):
             return now
-        if stamp != generation:
+        if stamp != generation and not is_put_off:
             with _unless_locked(self.folder / "write.lock") as free:
                 # whoever holds the lock is about to do this; until then the older keywords are good enough
                 if free or stamp < 0:
@@ -355,8 +363,13 @@ class EmbeddedStore:
 
     def _mend(self) -> None:
         self._open_keywords()
-        if self._keywords.generation != self._rows.generation:
-            self._catch_up()
+        try:
+            if self._keywords.generation != self._rows.generation:
+                self._catch_up()
+        except Unavailable:
+            if self._keywords.generation < 0:
+                raise
+            self._mend_at = time.monotonic() + PUT_OFF  # the older keywords are good enough until the disk has room
         self._keywords.release()
 
     def _matrix(self, now: _Snapshot | None) -> tuple[Matrix, int]:
