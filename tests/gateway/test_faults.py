@@ -164,6 +164,25 @@ def test_a_call_takes_no_longer_than_it_may():
     assert "the server was started again" in wire.errors
 
 
+DEAF = SMALL.replace("OTHERWISE", "import time; time.sleep(300)")
+
+
+def test_a_server_that_hangs_and_takes_no_more_of_what_it_is_told_is_ended_and_started_again():
+    """Its input is full, so that it cannot even be asked whether it lives."""
+    wire, since = small(DEAF, "--timeout", "1"), time.monotonic()
+    for number in range(1, 6):
+        told = {"words": "x" * 50_000}
+        wire.send(id=number, method="tools/call", params={"name": "one", "arguments": told})
+    answers = [wire.read() for _ in range(5)]
+    assert time.monotonic() - since < 30
+    assert {one["id"] for one in answers} == {1, 2, 3, 4, 5}
+    problems = [one["result"]["_meta"]["dev.aerogram/problem"] for one in answers]
+    assert {one["code"] for one in problems} == {"UNAVAILABLE"}
+    assert wire.ask(6, "tools/list")["result"]["tools"]
+    assert wire.end() == 0
+    assert "the server was started again" in wire.errors
+
+
 def _run_behind():
     return f"runpy.run_path({str(BEHIND)!r}, run_name='__main__')"
 

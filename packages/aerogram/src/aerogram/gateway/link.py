@@ -11,6 +11,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -52,6 +53,9 @@ MOST_QUESTIONS: Final = 256
 """Questions of a server that wait at a time: for an answer, and once they have it, for the server to read that."""
 _NAMES: Final = {**NAME_BEARING_METHODS, **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}
 """By which parameter a request is named in a header."""
+
+_WITHIN: Final[ContextVar[float | None]] = ContextVar("aerogram_within", default=None)
+"""Seconds that a server has to take what it is told; None is as long as it lives."""
 
 Params = Mapping[str, Any] | None
 
@@ -279,12 +283,17 @@ class Link:
         assert self._dispatcher is not None
         options["headers"] = self._headers_for(method, params or {})
         options.setdefault("request_id", self.new_number())
+        token = _WITHIN.set(options.get("timeout"))
         try:
             found = await self._dispatcher.send_raw_request(method, params, options)
+        except TimeoutError:  # it was not even taken; of an answer that does not come the dispatcher says so
+            raise MCPError(mcp_types.REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
         except MCPError as error:
             if isinstance(error.error.data, ReplyError):
                 raise error.error.data from error
             raise
+        finally:
+            _WITHIN.reset(token)
         is_odd = not isinstance(found.get("_meta", {}), dict)  # there is nobody who could read that
         return {name: value for name, value in found.items() if name != "_meta"} if is_odd else found
 
@@ -386,7 +395,8 @@ class _Told(_Stream):
         is_answer = isinstance(item.message, (mcp_types.JSONRPCResponse, mcp_types.JSONRPCError))
         self._waiting += is_answer
         try:
-            await self._stream.send(item)
+            with anyio.fail_after(_WITHIN.get()):
+                await self._stream.send(item)
         finally:
             self._waiting -= is_answer
             self._taken.set()
