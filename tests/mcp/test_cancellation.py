@@ -34,6 +34,27 @@ def leave() -> dict:
     sys.exit(3)
 
 
+async def return_it():
+    """What is awaited once the handler has returned."""
+    return wait_in_vain()
+
+
+async def return_an_exit():
+    async def leave_later() -> dict:
+        sys.exit(3)
+
+    return leave_later()
+
+
+class Cancelled:
+    def to_dict(self) -> dict:
+        raise asyncio.CancelledError
+
+
+def return_a_value():
+    return Cancelled()
+
+
 def on_fastmcp(*tools):
     server = fastmcp.FastMCP("waiting")
     install_fastmcp(server, dialect="response-v2")
@@ -71,6 +92,18 @@ async def test_a_task_that_was_cancelled_inside_of_a_handler_is_a_failure_of_tha
     server, client_of, options = make(wait_in_vain, raise_cancelled, leave)
     async with client_of(server, mode=era) as client:
         for name in ("wait_in_vain", "raise_cancelled", "leave"):
+            result = await client.call_tool(name, {}, **options)
+            assert result.is_error and result.structured_content["data"]["error_code"] == "INTERNAL_ERROR"
+        assert (await client.call_tool("fine", {}, **options)).structured_content["data"] == {"id": 1}
+
+
+@ERAS
+@FRAMEWORKS
+async def test_inside_of_what_a_handler_has_returned_it_is_so_as_well(make, era):
+    """Nobody else's call on the same connection is lost."""
+    server, client_of, options = make(return_it, return_an_exit, return_a_value)
+    async with client_of(server, mode=era) as client:
+        for name in ("return_it", "return_an_exit", "return_a_value"):
             result = await client.call_tool(name, {}, **options)
             assert result.is_error and result.structured_content["data"]["error_code"] == "INTERNAL_ERROR"
         assert (await client.call_tool("fine", {}, **options)).structured_content["data"] == {"id": 1}

@@ -55,7 +55,7 @@ from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
 from aerogram.normalize.result import read_json
-from aerogram.normalize.signals import is_signal
+from aerogram.normalize.signals import contain, is_signal
 from aerogram.normalize.stream import DrainedItems, drain, is_here, settle
 from aerogram.normalize.tool import is_finished
 from aerogram.normalize.values import encode
@@ -468,8 +468,8 @@ async def normalize(call: Call, outcome: Any) -> ReplyDraft:
         # an object of one's own may turn out to be an envelope
         said = None if kind is dict else _open_envelope(call, draft.reply.data)
         return draft if said is None else _normalize_reply(call, said)
-    except Exception as error:  # noqa: BLE001 - every request gets an answer
-        return ReplyDraft(_failure_after(call, error))
+    except BaseException as error:  # noqa: BLE001 - what is awaited here, or read, is the handler's
+        return ReplyDraft(_failure_after(call, contain(error)))
 
 
 async def _settle_data(call: Call, said: Reply[Any]) -> Reply[Any]:
