@@ -237,3 +237,40 @@ async def test_while_much_is_looked_at_others_have_their_answers(framework, way)
             await client.call_tool("read", {})
         assert not long.done()
         await long
+
+
+class Meanwhile:
+    """A step after which the data that a handler has returned is no longer what was looked at."""
+
+    is_for_words = True
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def __call__(self, reply):
+        self._rows[0]["note"] = KEY
+        return reply
+
+
+@pytest.mark.parametrize("dialect", ["bare", "response-v2"])
+@pytest.mark.parametrize("budget", [None, 500])
+@pytest.mark.parametrize("way", ["value", "finished"])
+@pytest.mark.parametrize(
+    "framework", [(FastMCP, fastmcp, FastMCPClient), (MCPServer, mcp, SDKClient)], ids=["fastmcp", "sdk"]
+)
+async def test_what_comes_into_the_data_after_it_was_looked_at_is_not_sent(framework, way, budget, dialect):
+    made, adapter, client_of = framework
+    rows = [{"id": 0, "note": "plain"}, *({"id": number, "note": "words " * 20} for number in range(1, 40))]
+    ways = {
+        "value": lambda: rows,
+        "finished": lambda: CallToolResult(content=[text("rows")], structuredContent={"rows": rows}),
+    }
+    server = made("changing")
+    steps = [Redaction(), Meanwhile(rows)]
+    adapter.install(server, dialect=dialect, sanitizers=steps, budget=budget, archive=Archive.in_memory())
+    server.tool(name="read")(ways[way])
+    async with client_of(server) as client:
+        sent = str(await client.call_tool("read", {}))
+    assert rows[0]["note"] == KEY
+    assert '"id":0' in sent.replace(" ", "").replace("'", '"')
+    assert KEY not in sent

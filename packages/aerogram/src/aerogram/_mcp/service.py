@@ -718,7 +718,10 @@ class Service:
             if is_fitted:
                 return await fit_content(clean["content"], call, clean)
             shown = await fit_failure(clean, call) if is_large else clean
-            return shown if own is None or shown != wire else own
+            is_shown = (
+                own is None or contract.sanitizers or shown != wire
+            )  # its own was not looked at, and may be changed
+            return shown if is_shown else own
         clean = await _clean_wire(result.to_wire(), result.size, *contract.sanitizers)
         data = structured if result.has_structured_content else texts_of(clean["content"])
         done = await finish(call, ReplyDraft(_tell_media(Reply(data), clean["content"])))
