@@ -45,6 +45,19 @@ def test_a_body_that_is_not_what_it_claims_is_the_caller_s_fault(client, body):
     assert read(response.content).problem.is_a("VALIDATION_ERROR")
 
 
+def test_where_and_why_a_body_ends_to_be_json_is_told(serve):
+    app = fastapi_app()
+    fastapi.install(app, versions=Versions(vendor="acme"))
+    response = serve(app).post("/echo?envelope=v2", content=b'{"id": 1,}', headers={"Content-Type": "application/json"})
+    problem = read(response.content).problem
+    assert "body: JSON decode error at character 9: " in problem.message or "character 8: " in problem.message
+    assert (problem.remediation, problem.details["field"], problem.details["received"]) == (
+        "Correct body",
+        "body",
+        None,
+    )
+
+
 def test_a_body_of_another_kind_is_the_caller_s_fault(client):
     response = client.post("/echo?envelope=v2", content=b"<id>a</id>", headers={"Content-Type": "application/xml"})
     assert response.status_code in (400, 422) and read(response.content).problem.kind == "validation"

@@ -81,6 +81,10 @@ async def listed(server):
             "budget is 399, too small for knowledge-1.0: give it",
         ),
         ({"budget": Budget(900).within(Budget.of("500 bytes"))}, "too small for bare: give it 600 bytes or more"),
+        (
+            {"budget": Budget(150, find_counter("estimate"))},
+            "give it 165 tokens (estimated: aerogram[tokens] counts them)",
+        ),
         ({"budget": Budget(150, find_counter("claude"))}, "too small for bare: give it 173 tokens or more"),
         ({"controls": "search"}, "controls is True, a list of tools"),
         ({"controls": 5}, "controls is True, a list of tools"),

@@ -198,6 +198,8 @@ def _is_malformed(kind: str) -> bool:
 
 
 def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
+    if error["type"] == "json_invalid" and error["loc"] and error["input"] == {}:
+        error = _fault_of_body(error)
     steps = [str(step) for step in error["loc"]]
     fault = {
         "field": ".".join(steps) or "input",
@@ -208,6 +210,14 @@ def _fault(error: Mapping[str, Any]) -> dict[str, Any]:
     }
     limits = {name: value for name, value in (error.get("ctx") or {}).items() if name in _LIMITS}
     return {**fault, **limits}
+
+
+def _fault_of_body(error: Mapping[str, Any]) -> dict[str, Any]:
+    """FastAPI's word of a body that is no JSON, which has the place in the text where a member would be named."""
+    *steps, place = error["loc"]
+    why = (error.get("ctx") or {}).get("error")
+    told = f"{error['msg']} at character {place}" + (f": {why}" if isinstance(why, str) else "")
+    return {**error, "loc": steps, "msg": told, "input": None}
 
 
 _MISSING = frozenset(

@@ -307,7 +307,8 @@ class Budget:
         unit = self.counter.unit
         room = tokens if unit == "tokens" else tokens * CHARACTERS_PER_TOKEN
         least = -(-room * round(1000 * (1 + self.counter.margin)) // 1000)
-        return None if self.limit >= least else f"{least} {unit}"
+        how = " (estimated: aerogram[tokens] counts them)" if isinstance(self.counter, Estimate) else ""
+        return None if self.limit >= least else f"{least} {unit}{how}"
 
     @property
     def most_characters(self) -> int:
