@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from urllib.parse import quote
 
 import anyio
@@ -11,6 +13,8 @@ import pytest
 from fastmcp import Client
 from mcp.shared.exceptions import MCPError
 
+from aerogram_knowledge import Knowledge, NoEmbedder
+from aerogram_knowledge.server.library import Library
 from serving import serving
 
 
@@ -116,3 +120,22 @@ def test_a_long_list_of_documents_comes_in_pages(tmp_path):
     assert "find_vendor_info" not in tools
     assert "search" in mounted and "vendors" not in mounted
     assert [one.name for one in prompts] == ["answer_from_documents"]
+
+
+async def test_while_long_documents_are_digested_others_have_their_digests(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "short.md").write_text("# Ferry\n\nA ticket costs four crowns.\n", encoding="utf-8")
+    lines = [f"Line {n} tells of ticket {n % 977}, and of the ferry that leaves at {n % 24}." for n in range(20_000)]
+    (docs / "long.txt").write_text("\n".join(lines), encoding="utf-8")
+    with Knowledge(tmp_path / "index", embedder=NoEmbedder()) as index:
+        index.ingest(docs)
+    with Library(tmp_path / "index", embedder="none") as library:
+        await library.digest("short.md", "What does a ticket cost?")
+        started = time.monotonic()
+        several = [asyncio.create_task(library.digest("long.txt", f"ticket {number}")) for number in range(8)]
+        await asyncio.sleep(0.1)
+        await library.digest("short.md", "What does the ferry cost?")
+        waited = time.monotonic() - started
+        await asyncio.gather(*several)
+        assert waited < (time.monotonic() - started) / 3

@@ -331,6 +331,10 @@ class Knowledge:
         """The `source_file` of every document that may be shown, in order; each can be read and digested."""
         return self.store.paths(self.gate.narrow(Filters()))
 
+    def length(self, source_file: str) -> int:
+        """How many characters of a document there are in its passages; 0 where there is none."""
+        return max((chunk.end for chunk in self.store.chunks_of(source_file)), default=0)
+
     def text(self, source_file: str) -> str:
         """The whole text of a document of the index, as its locators count it."""
         return self._read_whole(source_file)[1].text

@@ -6,6 +6,7 @@ back, or another one stands in its place, the next question is answered from tha
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -39,6 +40,8 @@ T = TypeVar("T")
 
 COME_BACK: Final = 5.0
 """Seconds after which it is worth asking again for an index that has gone away."""
+LONG: Final = 1_000_000
+"""Characters of a text that takes seconds to be digested: of such there is one at a time, and others get theirs."""
 LONG_ENOUGH: Final = 12 * 3600.0
 """Seconds for which a text can be had after a digest of it has been made, at least."""
 
@@ -72,6 +75,7 @@ class Library:
         self.cursors = self._known.cursors
         self._realm = ""
         self._generation = 0
+        self._turn = asyncio.Semaphore()
 
     def __enter__(self) -> Self:
         return self
@@ -144,8 +148,10 @@ class Library:
     ) -> Reply[Any]:
         """A document condensed for a question; its text goes into the archive, so that the digest can be checked."""
         digester = Digester(DIGESTS, archive=None if archive is None else _DigestArchive(archive))
-        with self._present():
-            return await self.knowledge.digest(source_file, query, digester=digester, principal=principal)
+        is_long = await self.ask(lambda known: known.length(source_file) > LONG)
+        async with self._turn if is_long else contextlib.nullcontext():
+            with self._present():
+                return await self.knowledge.digest(source_file, query, digester=digester, principal=principal)
 
     async def text(self, source_file: str) -> str:
         """The whole text of a document."""
