@@ -324,6 +324,17 @@ def test_a_client_that_goes_in_the_middle_ends_everything():
     assert "Traceback" not in wire.errors
 
 
+def test_a_client_that_reads_nothing_more_has_gone_although_its_end_of_our_input_is_held():
+    """As by a child of it, which got that with all else that was open."""
+    wire = Wire("legacy")
+    wire.greet()
+    wire.process.stdout.close()
+    wire.send(id=1, method="tools/list")
+    assert wire.process.wait(20) == 0
+    assert wire.end() == 0
+    assert "Traceback" not in wire.errors
+
+
 def test_a_client_that_says_all_at_once_is_answered_although_it_has_gone():
     """As from a pipe; its server takes its time to start."""
     program = "import time; time.sleep(2)\n" + SMALL.replace("OTHERWISE", 'time.sleep(1); result = {"content": []}')

@@ -317,8 +317,7 @@ def _read(library: Library, documents: tuple[Path, ...], told: Told | None) -> N
 async def _talk(tools: Any, leave: Leave | None) -> None:
     """Answer on the standard streams until the client closes them, or a signal comes.
 
-    In the second case a thread waits for the next line of the client, and nothing else wakes it: so `leave` ends the
-    process.
+    In the second case `leave` ends the process, whatever its threads still wait for.
     """
     from aerogram._mcp.lines import serve_lines
 

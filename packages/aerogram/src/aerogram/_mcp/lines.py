@@ -5,11 +5,13 @@ The SDK passes over what is no message: whoever has sent it waits for ever.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine
 from typing import Any, Final, TypeAlias
@@ -93,12 +95,28 @@ class _Lines:
         """The lines of which nobody has heard yet what the SDK has made of them."""
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        # a thread may wait for the next line until the end, so nobody closes what it waits for
-        text = open(self._input, encoding="utf-8", errors="replace", closefd=False)  # noqa: ASYNC230, SIM115
-        async for line in anyio.wrap_file(text):
+        lines, taken = asyncio.Queue[str](), threading.Semaphore(0)
+        reading = (asyncio.get_running_loop(), lines, taken)
+        threading.Thread(target=self._read_on, args=reading, daemon=True).start()
+        while line := await lines.get():
             if line.strip():
                 self.unread.append(line)
                 yield line
+            taken.release()
+
+    def _read_on(self, loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str], taken: threading.Semaphore) -> None:
+        """Read a line once the one before is taken, on a thread that nobody waits for.
+
+        It may wait for ever: a client that has gone can have left its end of our input to somebody else.
+        """
+        text = open(self._input, encoding="utf-8-sig", errors="replace", closefd=False)  # noqa: SIM115
+        with contextlib.suppress(OSError, RuntimeError):  # the input is broken; the loop has ended
+            try:
+                for line in text:
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+                    taken.acquire()
+            finally:
+                loop.call_soon_threadsafe(lines.put_nowait, "")
 
 
 async def _read(

@@ -71,8 +71,7 @@ def make_server(relay: Relay) -> Server[Any]:
 async def serve_streams(relay: Relay, report: Report, leave: Callable[[], object], page: Page | None = None) -> None:
     """Serve the client on standard input and output until it goes, or until a signal wants the end.
 
-    In the second case `leave` has to end the process: a thread waits for the next line of the client, and nothing else
-    wakes it.
+    In the second case `leave` has to end the process, whatever its threads still wait for.
     """
     end = asyncio.Event()
     _on_signals(end.set)
