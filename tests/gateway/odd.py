@@ -33,8 +33,19 @@ MISSHAPEN = {
     "undecided": {"content": [{"type": "text", "text": "x"}], "isError": None},
 }
 """Results that no client can read."""
+UNREAD_LINES = {
+    **{name: f'{{"jsonrpc": "2.0", "id": %s, "result": {result}}}' for name, result in UNREAD.items()},
+    "point": '{"jsonrpc": "2.0", "id": %s.0, "result": {"content": []}}',
+    "row": '[{"jsonrpc": "2.0", "id": %s, "result": {"content": []}}]',
+}
+"""Answers that cannot be read: those, one with the id of another kind, and one in a list."""
 HALF = r'{"content": [{"type": "text", "text": "\ud83d\ude00 \\ud83d \ud83d"}]}'
 """One with a character, its name, and a half of it, as a text ends that was cut there."""
+LINES = {
+    **UNREAD_LINES,
+    "half": '{"jsonrpc": "2.0", "id": %s, "result": ' + HALF + "}",
+    "marked": '\N{ZERO WIDTH NO-BREAK SPACE}{"jsonrpc": "2.0", "id": %s, "result": {"content": []}}',
+}
 ODD_TOOLS = [
     {"name": "no_members", "inputSchema": {"type": "object", "properties": []}},
     {"name": "no_schemas", "inputSchema": 5, "outputSchema": {"type": "object", "properties": 5}},
@@ -130,7 +141,7 @@ NEWS = {
     "notifications/com.example/unknown": {"some": SECRET},
 }
 NAMES = [
-    *UNREAD,
+    *LINES,
     *ERRORS,
     *RESULTS,
     *MISSHAPEN,
@@ -138,7 +149,6 @@ NAMES = [
     "log",
     "tell",
     "speak",
-    "half",
     "asks",
     "wants",
     *sys.argv[1:],
@@ -153,8 +163,8 @@ def write(**message):
 
 
 def call(asked, name):
-    if name in UNREAD or name == "half":
-        print(f'{{"jsonrpc": "2.0", "id": {json.dumps(asked)}, "result": {UNREAD.get(name, HALF)}}}', flush=True)
+    if name in LINES:
+        print(LINES[name] % json.dumps(asked), flush=True)
     elif name == "asks":
         for method, params in QUESTIONS.items():
             write(id=f"{asked} {method}", method=method, params=params)

@@ -16,7 +16,7 @@ import jsonschema_rs
 import pytest
 
 from balancer import wait_for
-from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, QUESTIONS, RESULTS, SAYS, SECRET, UNREAD
+from gateway.odd import HANDLES, MISSHAPEN, NEWS, ODD_TOOLS, QUESTIONS, RESULTS, SAYS, SECRET, UNREAD_LINES
 from gateway.test_tasks import ENVELOPE
 from gateway.test_wire import Wire
 
@@ -146,7 +146,7 @@ def test_what_an_unfinished_result_asks_has_no_secrets(wire):
     assert result["requestState"] == SECRET  # by which the client comes back
 
 
-@pytest.mark.parametrize("name", UNREAD)
+@pytest.mark.parametrize("name", UNREAD_LINES)
 def test_an_answer_that_cannot_be_read_fails_its_call_at_once(wire, name):
     result = call(wire, name)["result"]
     problem = result["_meta"]["dev.aerogram/problem"]
@@ -195,6 +195,14 @@ def test_a_schema_of_which_a_part_allows_anything_allows_for_a_fitted_reply():
 def test_what_is_odd_about_an_answer_costs_no_more_than_that(wire):
     assert call(wire, "odd_meta")["result"]["content"] == [{"type": "text", "text": "x"}]
     assert call(wire, "half")["result"]["content"][0]["text"] == "\N{GRINNING FACE} \\ud83d \N{REPLACEMENT CHARACTER}"
+
+
+def test_the_mark_that_some_libraries_write_before_a_text_is_no_part_of_it(wire):
+    assert call(wire, "marked")["result"]["content"] == []
+    first = Wire("", server=ODD)
+    first.process.stdin.write(b"\xef\xbb\xbf")
+    assert "result" in first.greet()
+    assert first.end() == 0
 
 
 def test_what_a_server_says_under_our_name_is_its_own_word(wire):

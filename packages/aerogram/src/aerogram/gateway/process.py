@@ -41,10 +41,12 @@ _GRACE: Final = 2.0
 """Seconds that a server has to end by itself, and again when it is told to."""
 _LOOK: Final = 0.5
 """Seconds after which it is looked again whether a program has ended."""
-_ID: Final = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")'
-_FIRST_ID: Final = re.compile(rb'\A\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*' + _ID)
+_MARK: Final = b"\xef\xbb\xbf"
+"""What some libraries write before the first line of a text in UTF-8."""
+_ID: Final = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")(?:\.0+)?'
+_FIRST_ID: Final = re.compile(rb'\A[\s\[]*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*' + _ID)
 _RESULT: Final = re.compile(
-    rb'\A\s*\{(?:\s*(?:"jsonrpc"\s*:\s*"2\.0"|' + _ID + rb')\s*,){0,2}\s*"(?:result|error)"\s*:'
+    rb'\A[\s\[]*\{(?:\s*(?:"jsonrpc"\s*:\s*"2\.0"|' + _ID + rb')\s*,){0,2}\s*"(?:result|error)"\s*:'
 )
 """How an answer begins, as opposed to a request of the server, whose ids are its own."""
 _UNFINISHED: Final = re.compile(
@@ -53,7 +55,7 @@ _UNFINISHED: Final = re.compile(
 )
 """The end of a piece of text in which an escape, or the second half of a character, may go on in the next piece."""
 _LONGEST_ESCAPE: Final = 12
-_LAST_ID: Final = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+_LAST_ID: Final = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}[\s\]]*\Z')
 
 Received = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
@@ -171,7 +173,7 @@ def _read_line(line: bytes | Oversize) -> Received:
     try:
         return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
-        mended = mend(line)
+        mended = mend(line.removeprefix(_MARK))
         if mended != line:
             return _read_line(mended)
         head, tail = line[:_GLIMPSE], line[-_GLIMPSE:]
