@@ -11,7 +11,7 @@ import pytest
 
 from aerogram import Archive
 from aerogram.fastmcp import install
-from aerogram.tokens import best_counter
+from aerogram.tokens import Budget, Estimate, best_counter
 
 
 class Found(pydantic.BaseModel):
@@ -125,3 +125,23 @@ async def test_items_that_are_not_there_are_told_where_a_model_reads():
         assert some.content[0].text.splitlines()[-1] == "aerogram: 2 of the ids are not in your archive"
         none = await ask(ids=[999])
         assert none.is_error and "Use ids that items of this entry have" in none.content[0].text
+
+
+async def test_data_that_another_call_changes_while_it_is_fitted_is_told_as_it_was():
+    notes = {f"k{number}": {"n": number, "note": "words " * 10} for number in range(300)}
+    rows = [{"id": number, "note": "words " * 10, "more": {"a": 1}} for number in range(300)]
+
+    class Meanwhile(Estimate):
+        """Each time that something is counted, another call adds a member."""
+
+        def count(self, text):
+            for held in (notes, rows[0], rows[0]["more"]):
+                held[f"note {len(held)}"] = {"n": 1}
+            return super().count(text)
+
+    server = fastmcp.FastMCP("changing")
+    install(server, budget=Budget(900, Meanwhile()), archive=Archive.in_memory())
+    server.tool(lambda: {"rows": rows, "notes": notes}, name="get")
+    async with fastmcp.Client(server) as client:
+        result = await client.call_tool("get")
+    assert '{"id":0' in result.content[0].text

@@ -50,7 +50,7 @@ from aerogram.contract.cache import UNKEPT, Cache
 from aerogram.cursor import START_AGAIN
 from aerogram.dialects import SIGNS, try_read
 from aerogram.dialects.protocol import Dialect, restore
-from aerogram.errors import ContractError, InvalidCursor, ReplyError
+from aerogram.errors import AerogramError, ContractError, InvalidCursor, ReplyError
 from aerogram.limits import Allowance
 from aerogram.normalize.plain import is_plain, plain_json
 from aerogram.normalize.policy import Policy as Forms
@@ -312,7 +312,8 @@ async def _take_as_it_is(draft: ReplyDraft) -> ReplyDraft:
     return draft._replace(reply=draft.reply.replace(data=data), value=data)
 
 
-async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
+async def _take_steps(call: Call, begun: ReplyDraft) -> ReplyDraft:
+    draft = begun
     try:
         if draft.reply.citations:
             draft = draft._replace(reply=check_citations(locate_citations(draft.reply)))
@@ -330,8 +331,11 @@ async def _take_steps(call: Call, draft: ReplyDraft) -> ReplyDraft:
             draft = await _take_by_size("fit", fit, call, draft)
         draft = await keep(call, draft)
         return count(call, draft)
-    except Exception as error:  # noqa: BLE001 - every request gets an answer
+    except AerogramError as error:
         return fail(call, error)
+    except Exception as error:  # noqa: BLE001 - every request gets an answer
+        own = await _take_as_it_is(begun)  # another call may have changed the handler's meanwhile
+        return fail(call, error) if own is begun else await _take_steps(call, own)
 
 
 async def _take_by_size(
