@@ -184,6 +184,27 @@ async def test_a_mode_shows_every_row_of_an_object_in_that_mode(mode, asked):
     assert named == {"spec": "s", "tasks": plain} and len(plain) == asked.get("page_size", 150)
 
 
+@pytest.mark.parametrize("mode", ["ids_only", "metadata", "preview"])
+async def test_a_mode_shows_every_row_of_an_object_where_no_page_is_asked_for(mode):
+    rows = [{"id": n, "title": f"Title {n}", "text": "Words. " * 60} for n in range(12)]
+    reply = await answer(Call(Contract(), response_mode=mode), {"query": "x", "hits": rows})
+    assert [row["id"] for row in reply.data["hits"]] == list(range(12)) and reply.notices == ()
+    named = await answer(Call(Contract(), response_mode=mode), {f"file {row['id']}": row for row in rows})
+    assert list(named.data.values()) == reply.data["hits"]
+
+
+async def test_lists_of_which_a_mode_shows_nothing_are_named():
+    async with Client(tools(dialect="bare")) as client:
+        said = await client.call_tool("two_lists", {"response_mode": "metadata"})
+    assert said.content[0].text.endswith("\naerogram: Nothing of open, done is shown in metadata mode")
+
+
+async def test_a_page_size_for_items_under_their_names_says_that_it_was_not_used():
+    items = {name: {"task_id": name} for name in NAMES[:9]}
+    reply = await answer(Call(Contract(), page_size=3), items)
+    assert reply.data == items and [one.code for one in reply.notices] == ["CONTROL_IGNORED"]
+
+
 async def test_fields_are_chosen_from_all_rows_of_an_object_and_wrong_ones_are_refused():
     rows = [*TASKS[:20], {"task_id": "last", "due": "tomorrow"}]
     call = {"operation": "query", "page_size": 5, "response_mode": "preview"}

@@ -75,9 +75,9 @@ from aerogram.shape.citing import RECORD, ROWS, check_citations, locate_citation
 from aerogram.shape.controls import Levers, find_size
 from aerogram.shape.draft import Leftover, ReplyDraft
 from aerogram.shape.fit import Fitted, Manner, count_itself, fit_draft, without_archive
-from aerogram.shape.loss import list_names
+from aerogram.shape.loss import is_map, list_names
 from aerogram.shape.media import refer_media
-from aerogram.shape.modes import Mode, RecordType, allowed_mode, lengths_of_cut
+from aerogram.shape.modes import Mode, RecordType, allowed_mode, lengths_of_cut, lengths_of_gone
 from aerogram.shape.modes import select as select_fields
 from aerogram.shape.modes import select_in as select_fields_in
 from aerogram.shape.mold import ANYTHING, Mold
@@ -631,13 +631,18 @@ def _rows_to_page(call: Call, reply: Reply[Any]) -> Rows | None:
     """The rows to page by, where a page was or could have been asked for and the handler made none itself."""
     if not (call.is_paged or call.pages) or reply.page is not None:
         return None
-    rows = rows_of(reply.data)
+    rows = _rows_in(call, reply)
     if rows is None or rows.name is None:
         return rows
-    if call.kind is not None and call.kind.describes(reply.data):
-        return None  # a record of its type, which has this list as one of its members
     is_shown_less = call.response_mode not in (None, "full") and not rows.are_records
     return None if is_shown_less and not call.is_paged else rows
+
+
+def _rows_in(call: Call, reply: Reply[Any]) -> Rows | None:
+    """The rows of an answer; a record of its type has its one list as one of its members."""
+    rows = rows_of(reply.data)
+    is_boxed = rows is not None and rows.name is not None
+    return None if is_boxed and call.kind is not None and call.kind.describes(reply.data) else rows
 
 
 def _everything(call: Call, draft: ReplyDraft, rows: Rows) -> ReplyDraft:
@@ -680,7 +685,8 @@ def _note_unpaged(reply: Reply[Any], call: Call) -> Reply[Any]:
     size, is_list = call.page_size or 0, isinstance(reply.data, list)
     if is_list and len(reply.data) > size:
         return reply.replace(notices=(*reply.notices, _OWN_PAGES))
-    if reply.page is None and (isinstance(reply.data, str) or has_longer_list(reply.data, size)):
+    is_longer_map = isinstance(reply.data, dict) and is_map(reply.data) and len(reply.data) > size
+    if reply.page is None and (isinstance(reply.data, str) or is_longer_map or has_longer_list(reply.data, size)):
         return reply.replace(notices=(*reply.notices, _NO_ROWS))
     return reply
 
@@ -700,6 +706,9 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
     if reply.problem is not None or (call.response_mode is None and call.fields is None):
         return draft
     names, mode = tuple(call.fields or ()), allowed_mode(call.response_mode or "full")
+    if rows is None and mode != "full":
+        found = _rows_in(call, reply)
+        rows = found if found is not None and found.name is not None and found.are_records else None
     if rows is not None and rows.name is not None:
         every = rows.replaced(reply.data, rows.items)
         shown = select_fields_in(reply.data, rows.name, names, mode=mode, kind=kind, among=every)
@@ -708,10 +717,14 @@ def select(call: Call, draft: ReplyDraft) -> ReplyDraft:
         shown = select_fields(reply.data, names, mode=mode, kind=kind, among=among)
     told = reply.replace(data=shown)
     lengths = lengths_of_cut(reply.data, shown)
-    if lengths:
-        words = f"Only the first items of {list_names([*lengths])} are shown in {mode} mode"
+    is_chosen = bool(names) or (kind is not None and isinstance(reply.data, dict) and kind.describes(reply.data))
+    gone = {} if is_chosen else lengths_of_gone(reply.data, shown)
+    if lengths or gone:
+        cut = [f"Only the first items of {list_names([*lengths])} are shown"] if lengths else []
+        cut += [f"{'n' if cut else 'N'}othing of {list_names([*gone])} is shown"] if gone else []
+        words = f"{', and '.join(cut)} in {mode} mode"
         advice = None if mode == "full" else "Use full mode for all of them"
-        partial = Notice.of("PARTIAL_RESULTS", words, suggestion=advice, total_counts=lengths)
+        partial = Notice.of("PARTIAL_RESULTS", words, suggestion=advice, total_counts={**lengths, **gone})
         told = told.replace(status="partial" if told.status == "ok" else told.status, notices=(*told.notices, partial))
     if call.operation in call.contract.deprecations:
         told = call.contract.deprecations[call.operation].add_notices(told)

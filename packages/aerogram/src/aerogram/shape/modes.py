@@ -19,7 +19,18 @@ from aerogram.reply.identity import Names, id_member
 from aerogram.shape.facts import find_announced
 from aerogram.shape.text import clip, whole_characters
 
-__all__ = ["MODES", "Mode", "RecordType", "allowed_mode", "in_mode", "lengths_of_cut", "select", "select_in", "snippet"]
+__all__ = [
+    "MODES",
+    "Mode",
+    "RecordType",
+    "allowed_mode",
+    "in_mode",
+    "lengths_of_cut",
+    "lengths_of_gone",
+    "select",
+    "select_in",
+    "snippet",
+]
 
 
 Mode: TypeAlias = Literal["ids_only", "metadata", "preview", "full"]
@@ -96,6 +107,13 @@ def lengths_of_cut(whole: Any, shown: Any) -> dict[str, int]:
     return {name: len(every) for name, every, some in both if len(some) < len(every)}
 
 
+def lengths_of_gone(whole: Any, shown: Any) -> dict[str, int]:
+    """How long the lists of a record are of which a mode shows nothing."""
+    if not isinstance(whole, dict) or not isinstance(shown, dict):
+        return {}
+    return {name: len(one) for name, one in whole.items() if isinstance(one, list) and one and name not in shown}
+
+
 def snippet(name: str) -> Callable[[Record], str]:
     """A field for `made`: the first 200 characters of another field, whole characters and no mark."""
 
@@ -139,6 +157,8 @@ def in_mode(value: Any, mode: Mode, kind: RecordType | None = None, shared: str 
 def _show_record(record: Record, mode: Mode, shared: str | None) -> Record:
     if mode == "full":
         return record
+    if len(record) > 1 and all(isinstance(one, dict) for one in record.values()):  # items under their names
+        return {name: _show_record(one, mode, None) for name, one in record.items()}
     name = id_member(record, shared=shared)
     if mode == "ids_only":
         return {name: record[name]} if name is not None else _first_fact(_without_long_content(record, mode))
