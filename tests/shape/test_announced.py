@@ -40,6 +40,16 @@ def test_a_digest_that_is_cut_is_a_digest(count: int, budget: int) -> None:
     assert all(("content" in one) == ("content_type" in one) for one in fitted.data["sources"])
 
 
+def test_a_summary_that_is_cut_has_whole_sentences_of_its_text() -> None:
+    digest = DIGEST.model_copy(update={"summary": TEXT.text[: TEXT.text.index(" The ferry 16")]})
+    source, seen = {**SOURCE, "content": digest.to_json()}, set()
+    for budget in range(150, 600, 10):
+        for payload in contents(fit(Reply.ok({"sources": [source]}), budget, measure=SIZER).reply.data):
+            seen.add(payload.summary)
+            assert verify(payload, TEXT).unfound == ()
+    assert len(seen) > 2
+
+
 def test_more_room_shows_more_of_a_digest() -> None:
     shown = [
         contents(fit(Reply.ok({"sources": [SOURCE]}), budget, measure=SIZER).reply.data)

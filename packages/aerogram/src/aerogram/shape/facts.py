@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from aerogram.content.jsontext import dumps, loads
 from aerogram.errors import ContractError
-from aerogram.shape.text import clip
+from aerogram.shape.text import clip, first_sentences
 
 __all__ = [
     "Announced",
@@ -630,7 +630,8 @@ def _smaller_digests(digest: dict[str, Any]) -> Iterator[str]:
         yield _recount(digest, key_points=points[:count], evidence_snippets=best)
     for limit in SHORT_SUMMARIES:
         if len(digest["summary"]) > limit:
-            yield _recount(digest, key_points=[], evidence_snippets=[], summary=clip(digest["summary"], limit))
+            summary = first_sentences(digest["summary"], limit)
+            yield _recount(digest, key_points=[], evidence_snippets=[], summary=summary)
 
 
 def _recount(digest: dict[str, Any], **changes: Any) -> str:

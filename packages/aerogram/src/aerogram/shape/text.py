@@ -13,6 +13,7 @@ __all__ = [
     "clip_middle",
     "count_lines",
     "find_entry_mark",
+    "first_sentences",
     "page_end",
     "reading_end",
     "shown_before",
@@ -42,6 +43,8 @@ _LONE_LINE: Final = re.compile(r"\n[ \t]*\n[^\W\d_][^\n.!?:;,|]{0,60}\s*\Z")
 """A short line between blank ones that ends as no sentence does: the heading of what follows, by all that one sees."""
 _MARK: Final = re.compile(rf"{ELLIPSIS} \[\+\d+ chars\]\Z")
 _SENTENCE_END: Final = re.compile(r"\n\n|[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
+_SURE_END: Final = re.compile(r"\n|[^\W\d_]{2}[.!?][\"')\]]?\s|[\u3002\uff01\uff1f]")
+"""Where a sentence ends, and no number or initial that has a full stop."""
 _WORD_END: Final = re.compile(r"\s|[,;:\u3001\uff0c]")
 
 
@@ -211,6 +214,12 @@ def clip_middle(text: str, limit: int) -> str:
     at = next((found.end() for found in near if found), whole_characters(text, at))
     joint = "\n" if "\n" in text else " "
     return f"{_clip(text[:at], limit - len(text) + at - 1)}{joint}{text[at:]}"
+
+
+def first_sentences(text: str, limit: int) -> str:
+    """The first sentences of a text that fit; where the first does not, its beginning, as `clip` has it."""
+    end = _last_match(_SURE_END, text, 0, limit + 1)
+    return text[:end].rstrip() if end else clip(text, limit)
 
 
 def _clip(text: str, limit: int) -> str:
