@@ -164,6 +164,22 @@ async def test_single_records_of_what_was_left_out_are_had_by_their_ids(http, se
     assert alone.status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("text/csv, */*", "text/csv"),
+        ("text/csv, application/json", "text/csv"),
+        ("application/json;q=0.5, text/csv", "text/csv"),
+        ("application/json, text/csv", "application/json"),
+        ("text/csv;q=0.1, application/json", "application/json"),
+        ("text/csv;q=0, */*", "application/json"),
+    ],
+)
+def test_results_come_as_what_is_asked_for_most(http, accept, kind):
+    found = http.get("/v1/search", params={"q": "token"}, headers={"Accept": accept})
+    assert found.headers["Content-Type"].partition(";")[0] == kind
+
+
 def test_results_come_as_csv_for_spreadsheets(http):
     by_parameter = http.get("/v1/search", params={"q": "token", "format": "csv"})
     by_header = http.get("/v1/search", params={"q": "token"}, headers={"Accept": "text/csv"})

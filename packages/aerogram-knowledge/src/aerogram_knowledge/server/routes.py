@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.routing import Route
 
 from aerogram._http.exchange import EXCHANGE, App, Exchange, Receive, Scope, Send
-from aerogram._http.negotiation import PARAMETER
+from aerogram._http.negotiation import PARAMETER, parse_accept
 from aerogram.answer import ReplyDraft
 from aerogram.answer.retrieval import Retrieval
 from aerogram.content.jsontext import dumps
@@ -78,6 +78,7 @@ class HeadAsGet:
 
 
 CSV: Final = "text/csv"
+JSON: Final = "application/json"
 PAGE: Final = 50
 _OF_PAGES: Final = ("page_size", "max_tokens")
 """What a table, which has every result, cannot keep to."""
@@ -378,7 +379,11 @@ def _names(said: list[str] | None) -> list[str] | None:
 
 
 def _wants_csv(request: Request) -> bool:
-    return request.headers.get("accept", "").partition(";")[0].strip().lower() == CSV
+    header = request.headers.get("accept", "").lower()
+    asked = parse_accept(header)
+    csv, json = asked.match(CSV), asked.match(JSON)
+    is_first = header.find(CSV) < header.find(JSON)
+    return asked.names(CSV) and (csv > json or (csv == json and is_first))
 
 
 def _with_offset(page: Page, cursor: str | None) -> Page:
