@@ -247,8 +247,9 @@ def test_an_unreadable_folder_is_told_and_what_was_known_stays(write, index, whe
 def test_a_root_that_is_not_there_is_refused_and_forgets_nothing(small, tmp_path, write):
     with pytest.raises(NotFound):
         small.ingest(tmp_path / "nowhere")
-    with pytest.raises(ValidationFailed):
-        small.ingest("nul\0")
+    for name in ("nul\0", ""):
+        with pytest.raises(ValidationFailed):
+            small.ingest(name)
     assert small.search("apples").status == "ok"
 
 

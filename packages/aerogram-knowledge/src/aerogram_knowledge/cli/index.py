@@ -153,7 +153,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders to read.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders to read.")],
     index: _Index = _DEFAULT_INDEX,
     store: _Store = None,
     embedder: _Embedder = None,
@@ -343,7 +343,7 @@ def forget(
 
 
 @contextlib.contextmanager
-def _hinting_at_forget(knowledge: Knowledge, paths: Sequence[Path]) -> Iterator[None]:
+def _hinting_at_forget(knowledge: Knowledge, paths: Sequence[str]) -> Iterator[None]:
     """Whoever names a folder that was read and is gone is told how to take it out of the index."""
     from aerogram_knowledge.knowledge import knows
     from aerogram_knowledge.roots import absolute

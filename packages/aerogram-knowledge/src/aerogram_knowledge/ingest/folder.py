@@ -45,6 +45,8 @@ class FolderListing:
 
 def resolve(root: str | os.PathLike[str]) -> Path:
     """A root as an absolute path; one that is not there is refused."""
+    if not os.fspath(root):
+        raise ValidationFailed("An empty path names no file or folder")
     if "\0" in os.fspath(root):
         raise ValidationFailed("A path cannot hold a NUL character")
     found = absolute(root)
