@@ -223,6 +223,14 @@ def test_rows_that_their_facts_say_nearly_all_of_are_shown_whole() -> None:
     assert f", offset={len(fitted.data)}); end: offset=-" in fitted.notices[-1].message
 
 
+def test_what_no_row_shows_is_outlined_over_all_rows() -> None:
+    days = [f"2026-{1 + n // 28:02}-{1 + n % 28:02}" for n in range(100)]
+    data = [{"id": n, "placed": day, "due": day, "lines": [{"sku": "a"}] * 9} for n, day in enumerate(days)]
+    fitted = fitted_rows(data, 600, facts=["id", "due"]).reply
+    told = fitted.extra["left_out"] if fitted.extra else {}
+    assert (told["placed"], told["due"]) == ([days[0], days[-1]], [days[len(fitted.data)], days[-1]])
+
+
 def test_rows_of_cells_are_whole() -> None:
     data = [[n, f"name {n}", n * 3.5] for n in range(500)]
     assert fitted_rows(data, 600).reply.data == data[: len(fitted_rows(data, 600).reply.data)]

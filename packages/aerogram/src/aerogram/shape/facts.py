@@ -378,12 +378,14 @@ Records = Sequence[Mapping[str, Any]]
 class Outline:
     """What there is to tell of the rows that are missing, those after the first so many that are `shown`; found once.
 
-    The first row of all may be a header. With `tells_same`, it is told as well what is the same in all rows.
+    The first row of all may be a header. With `tells_same`, it is told as well what is the same in all rows. Of members
+    that are `hidden`, for those rows that are shown lack them too, it tells over all rows.
     """
 
     rows: Sequence[Any]
     shown: int
     tells_same: bool = False
+    hidden: Collection[str] = ()
 
     @cached_property
     def _sample(self) -> Sequence[Any]:
@@ -392,7 +394,11 @@ class Outline:
 
     @cached_property
     def _summaries(self) -> list[tuple[str, Any]]:
-        told = sorted(_summaries(_records(self._sample, self.rows[0])), key=_worth)
+        found = dict(_summaries(_records(self._sample, self.rows[0])))
+        if self.hidden:
+            every = [row for row in (*self.rows[: self.shown], *self._sample) if isinstance(row, dict)]
+            found |= _summaries([{name: row[name] for name in self.hidden if name in row} for row in every])
+        told = sorted(found.items(), key=_worth)
         return told if told and _worth(told[0]) < _NUMBERS else []  # these alone tell hardly anything
 
     @cached_property

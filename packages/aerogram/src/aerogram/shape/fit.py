@@ -575,7 +575,8 @@ class _Fitting:
         if shown.rows == len(rows) or self.draft.resume is not None:  # the rows of a page are not all that are missing
             return self._finish(self._dress_rows(*part), shown)
         used = self.measure.dearest(self._dress_rows(*part))
-        return self._finish(self._outline(rows, shown, lambda told: self._dress_rows(*part, told), used), shown)
+        outlined = self._outline(rows, shown, lambda told: self._dress_rows(*part, told), used, _hidden(part))
+        return self._finish(outlined, shown)
 
     def _lengthen(self, part: _Part, used: int) -> _Part:
         """The best row that is not whole with as much of its text as fits, where that is more than in less detail."""
@@ -963,7 +964,12 @@ class _Fitting:
         return reply.replace(extra={**(reply.extra or {}), LEFT_OUT: dict(outline)})
 
     def _outline(
-        self, rows: list[Any], shown: Shown, dress: Callable[[Mapping[str, Any]], Reply[Any]], size: int
+        self,
+        rows: list[Any],
+        shown: Shown,
+        dress: Callable[[Mapping[str, Any]], Reply[Any]],
+        size: int,
+        hidden: Sequence[str],
     ) -> Reply[Any]:
         """The reply with an outline of the missing rows and of what all rows have, as far as there is room for it.
 
@@ -971,7 +977,7 @@ class _Fitting:
         """
         plain = dress({})
         room = min(self.budget - size - 6, self._outline_room)
-        outline = Outline(rows, shown.rows, tells_same=shown.lower > 0) if room > LEAST_OUTLINE else None
+        outline = Outline(rows, shown.rows, shown.lower > 0, hidden) if room > LEAST_OUTLINE else None
         for _ in range(3):
             told = outline.within(room, self.measure.counter.count) if outline and room > LEAST_OUTLINE else {}
             if not told:
@@ -1253,6 +1259,13 @@ def _next_after(data: Any, cut: Cut) -> int | None:
         is_beginning = is_map(whole) and tuple(islice(whole, cut.shown, None)) == cut.missing
         return cut.shown or None if is_beginning else None
     return cut.shown or None
+
+
+def _hidden(part: _Part) -> list[str]:
+    """The members of rows that none of those that are shown has."""
+    shown = {name for row in part.data if isinstance(row, dict) for name in row}
+    rows = part.view.rows[: part.shown.rows] if part.shown.lower else []
+    return list(dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row if name not in shown))
 
 
 def _describe_level(rows: Sequence[Any], show: Show) -> str:
