@@ -573,7 +573,7 @@ class Service:
             draft = draft if said is draft.reply else draft._replace(reply=said)
             done = await finish(call, draft)
             done = await fit_media(call, done) if done.media else done
-            is_whole = done.reply.problem is None and done.reply.data is said.data
+            is_whole = done.reply.problem is None and any(done.reply.data is one for one in (said.data, done.value))
             done, sent = await self._write_as_listed(call, profile, done, convert if is_whole else None)
             if call.observation is not None:
                 self._report(call.observation, call, done, sent)
