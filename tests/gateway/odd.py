@@ -192,6 +192,8 @@ def list_tools(params):
     if "endless" in NAMES:
         page = int(params.get("cursor", 0)) + 1
         names, more = [f"tool-{page}"], {"nextCursor": str(page)}
+    for name, cursor in (("null_cursor", None), ("empty_cursor", "")):
+        more = {"nextCursor": cursor} if name in NAMES else more
     odd = ODD_TOOLS if "odd_tools" in NAMES else []  # which a client of a library would not take
     plain = ({"name": name, "inputSchema": {"type": "object"}} for name in names)
     return {"tools": [*odd, *plain, ANYTHING], **more}

@@ -219,6 +219,18 @@ def test_a_list_of_tools_without_end_is_read_for_a_while():
     assert wire.end() == 0
 
 
+@pytest.mark.parametrize("cursor", ["null_cursor", "empty_cursor"])
+def test_a_list_whose_next_cursor_is_nothing_is_at_its_end(cursor):
+    """There stands our tool, without which nothing of what was left out could be had back."""
+    wire = Wire("", server=[*ODD, cursor])
+    wire.greet()
+    assert wire.ask(1, "tools/list")["result"]["tools"][-1]["name"] == "retrieve"
+    call(wire, "some")
+    methods = json.loads(call(wire, "heard")["result"]["content"][0]["text"])
+    assert methods.count("tools/list") == 1
+    assert wire.end() == 0
+
+
 def test_the_name_of_our_tool_is_free_from_the_first_call_on():
     """The server has tools of both names that ours might have."""
     wire = Wire("", server=[*ODD, "retrieve", "aerogram_retrieve"])

@@ -23,6 +23,7 @@ __all__ = [
     "check_params",
     "is_answer",
     "is_complete",
+    "is_last_page",
     "is_modern",
     "list_tools",
     "read_object",
@@ -75,6 +76,11 @@ def task_of(result: Mapping[str, Any]) -> str | None:
 def is_answer(result: Mapping[str, Any]) -> bool:
     """Whether a result says something."""
     return "content" in result or "structuredContent" in result
+
+
+def is_last_page(result: Mapping[str, Any]) -> bool:
+    """Whether a list goes no further; some servers say so in a cursor that is null or empty."""
+    return not result.get("nextCursor")
 
 
 def with_meta(params: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> Message:

@@ -40,6 +40,7 @@ from aerogram.gateway.eras import (
     add_envelope,
     check_params,
     is_answer,
+    is_last_page,
     is_modern,
     list_tools,
     read_object,
@@ -714,7 +715,7 @@ class Relay:
         found = await self._forward(front, "tools/list", params)
         tools = list_tools(found)
         link.learn_headers(tools)
-        shown = self.tools.show(tools, is_first="cursor" not in params, is_last="nextCursor" not in found)
+        shown = self.tools.show(tools, is_first=not params.get("cursor"), is_last=is_last_page(found))
         return {**found, "tools": shown}
 
     async def _learn_tools(self, front: Front) -> None:
@@ -730,7 +731,7 @@ class Relay:
                 tools = list_tools(found)
                 link.learn_headers(tools)
                 self.tools.learn(tools)
-                if "nextCursor" not in found or cursor.get("cursor") == found["nextCursor"]:
+                if is_last_page(found) or cursor.get("cursor") == found["nextCursor"]:
                     break
                 cursor = {"cursor": found["nextCursor"]}
         self.tools.is_known = True
@@ -815,7 +816,7 @@ class Relay:
 
     async def _list_templates(self, front: Front, params: Message) -> Message:
         found = await self._forward(front, "resources/templates/list", params)
-        if "nextCursor" in found or self.tools.contract.archive is None:
+        if not is_last_page(found) or self.tools.contract.archive is None:
             return found
         ours = {"uriTemplate": ARCHIVE_TEMPLATE, "name": "archive", "description": "What a reply left out, by its hash"}
         return {**found, "resourceTemplates": [*(found.get("resourceTemplates") or ()), ours]}
