@@ -285,3 +285,11 @@ def test_a_count_that_is_false_is_named(name, false):
     payload = digest_text(text, "May the supplier end the contract?")
     assert verify(payload, text)
     assert verify(payload.model_copy(update={name: false}), text).mismatch.field == name
+
+
+@pytest.mark.parametrize("short", ["gem.", "insb.", "einschl.", "acc.", "esp."])
+def test_no_sentence_begins_behind_a_word_that_is_cut_short(short):
+    text = read(f"# Fähre\n\nDer Hafen ist alt. Es ist nicht wahr, dass {short} Paragraph fünf die Fähre sicher ist.\n")
+    payload = digest_text(text, f"Ist {short} Paragraph fünf die Fähre sicher?")
+    assert "nicht wahr" in payload.summary
+    assert verify(said(payload, summary="Paragraph fünf die Fähre sicher ist."), text).unfound

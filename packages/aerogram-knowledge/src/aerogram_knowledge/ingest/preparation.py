@@ -30,7 +30,7 @@ __all__ = ["FileBatch", "Job", "Preparer"]
 
 log = logging.getLogger("aerogram")
 
-READER: Final = "16"
+READER: Final = "17"
 """How files are read and cut. When that changes, so does this, and an index reads its files again, once."""
 BATCH_CHUNKS: Final = 2_000
 BATCH_BYTES: Final = 32 * 1024 * 1024
