@@ -125,17 +125,12 @@ def tell_text(call: Call, text: str) -> Told | None:
     budget, held = call.budget, read_data([text])
     if held is None or not (is_shaped(call) or budget is None or _is_too_long(text, budget)):
         return None
-    draft = ReplyDraft(Reply(held.value), source=text, is_too_large=_is_clearly_too_long(call, text))
+    draft = ReplyDraft(Reply(held.value), source=text, is_too_large=not is_shaped(call))
     return Told(_spelling(call, held, is_text=True), draft)
 
 
 def _is_too_long(text: str, budget: Budget) -> bool:
     return len(text) > budget.room * LONGEST_TOKEN or budget.counter.count(text) > budget.room
-
-
-def _is_clearly_too_long(call: Call, text: str) -> bool:
-    """Whether a text that does not fit would not fit either if its data were written a little shorter."""
-    return call.budget is not None and not is_shaped(call) and len(text) > call.budget.most_characters
 
 
 def _spelling(call: Call, held: DataText, *, is_text: bool) -> Call:
@@ -185,7 +180,7 @@ def tell_result(call: Call, wire: Mapping[str, Any], *, is_boxed: bool) -> Told 
     if structured is None or box is not None:
         if held is not None:
             source = texts[0] if len(texts) == 1 else None
-            is_too_large = source is not None and _is_clearly_too_long(call, source)
+            is_too_large = source is not None and not is_shaped(call)
             draft = ReplyDraft(Reply(held.value), source=source, is_too_large=is_too_large)
             return Told(_spelling(call, held, is_text=True), draft)
         return Told(call, ReplyDraft(Reply(texts[0]))) if are_texts and len(texts) == 1 else None

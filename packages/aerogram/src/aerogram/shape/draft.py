@@ -27,7 +27,7 @@ class ReplyDraft(NamedTuple):
     so that one which could not end is refused before it begins; `rows` are all rows, where this path pages them.
     `whole_rows`: they stay whole and in their order; `is_archived`: they come from the archive. `leftovers` are to be
     archived, each whole and with what was shown of it. `source` is the text that the data was read from.
-    `is_too_large`: it is known that the data does not fit as it is.
+    `is_too_large`: it is known that the data does not fit as it is, or the text that it was read from.
     """
 
     reply: Reply[Any]

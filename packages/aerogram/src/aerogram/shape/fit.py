@@ -84,6 +84,8 @@ WORDS_SHARE: Final = 3
 """What a reply says besides its data, and could do without, takes at most one part in so many of the budget."""
 TOO_LARGE: Final = "for the first is too large"
 """What is said where a row is passed over."""
+REWRITTEN: Final = ", in fewer characters"
+"""What is said of a text that does not fit as it was written."""
 MOST_ROUNDS: Final = 12
 LONG_TEXT: Final = 200
 """So many characters of a text among records are shown where they are in less detail."""
@@ -760,7 +762,9 @@ class _Fitting:
             changes["page"] = replace(self._light.page or Page(), cursor=self.draft.resume(shown.rows), has_more=True)
         goes_on = self.draft.resume is not None and missing > 0
         total, page = self._whole_number(rows), self._light.page
-        if not shown.lower and (goes_on or not missing):  # the next page brings what is not on this one
+        is_rewritten = self._is_rewritten and not (missing or shown.lower)
+        # the next page brings what is not on this one
+        if not (shown.lower or is_rewritten) and (goes_on or not missing):
             if missing and self.manner.warns:
                 changes["notices"] = (*self._light.notices, self.manner.note(view.describe(shown, total)))
             if self._envelope is not None:
@@ -768,8 +772,8 @@ class _Fitting:
             return self._light.replace(**changes)
         keeps = shown.lower > 0 or not goes_on
         offset = shown.whole or None if shown.lower else shown.rows if missing and not goes_on else None
-        words = view.describe(shown, total)
-        how = "whole" if shown.lower else "more"
+        words = say_shown(shown.rows, total, detail=REWRITTEN) if is_rewritten else view.describe(shown, total)
+        how = "whole" if shown.lower or is_rewritten else "more"
         has_end = missing > shown.rows and not goes_on and not self.manner.ranked  # else it is here, or nearly
         last = count_last(self._count_whole(view, shown), len(rows)) if has_end else 0
         level: FidelityLevel = "summary" if shown.lower * 2 > shown.rows else "partial"
@@ -818,6 +822,8 @@ class _Fitting:
             cuts = cuts_between(data, shown) if shown is not None else []
             first, offset = cuts[0] if cuts else None, _next_after(data, cuts[0]) if cuts else None
             words = f"{_describe_cuts(cuts)} shown{first.lacks if first else ''}"
+            if first is None and self._is_rewritten:
+                return self._say({"data": shown}, "partial", f"all shown{REWRITTEN}", {}, how="whole", as_text=True)
             if first is None or not (first.steps or offset):
                 return self._say({"data": shown}, "partial", words, {}, how="whole", as_text=self._comes_as_text)
             place: dict[str, Any] = {"path": pointer_of(first.steps) or None, "offset": offset}
@@ -902,6 +908,11 @@ class _Fitting:
         return best
 
     # what is said about it
+
+    @property
+    def _is_rewritten(self) -> bool:
+        """Whether all of the data is another text than the one that it was read from, which does not fit."""
+        return self.draft.source is not None and self.draft.is_too_large
 
     @property
     def _comes_as_text(self) -> bool | None:
