@@ -12,7 +12,6 @@ import jsonschema_rs
 import pytest
 
 from aerogram.channels import Payload, Sizer
-from aerogram.content.jsontext import dumps
 from aerogram.cursor import Cursors
 from aerogram.errors import ValidationFailed
 from aerogram.reply import WAY_ON, Citation, Notice, Page, Reply, Telemetry
@@ -752,19 +751,6 @@ def test_a_member_of_megabytes_is_not_counted_again_and_again(around: Callable[[
     data, counter = around({"name": "Delta Foods", "type": "COMPANY", "words": WORDS * 80_000}), _Listening()
     fit(Reply.ok(data), budget, measure=Sizer(counter=counter), retrieve="retrieve")
     assert sum(counter.heard) < len(WORDS) * 80_000  # type: ignore[attr-defined]
-
-
-def test_few_budgets_are_tried_to_find_the_one_that_a_large_row_needs() -> None:
-    """Each of them takes time that grows with the row."""
-    data = [{f"member {at} {'of a long name ' * 4}": at for at in range(5_000)} for _ in range(2)]
-    counter = _Listening()
-    refused = fit(Reply.ok(data), 800, measure=Sizer(counter=counter), retrieve="retrieve").reply
-    assert refused.problem is not None
-    assert sum(counter.heard) < 40 * len(dumps(data))  # type: ignore[attr-defined]
-    found = re.search(r"at least (\d+)", refused.problem.remediation or "")
-    assert found is not None
-    assert fit(Reply.ok(data), int(found[1]), measure=SIZER, retrieve="retrieve").reply.problem is None
-    assert fit(Reply.ok(data), int(found[1]) * 98 // 100, measure=SIZER, retrieve="retrieve").reply.problem is not None
 
 
 def find_emptied(whole: Any, shown: Any, place: str = "") -> list[str]:

@@ -98,12 +98,12 @@ class Refusal:
 
     @cached_property
     def _needed(self) -> int:
-        """The smallest budget that works, to the ten, or to a hundredth where it is large."""
+        """The smallest budget that works, in tens."""
         spare = SPARE if self.is_ahead else 0
         too_little, enough = (self.budget - spare) // 10, (self.budget - spare) // 10 + 1
         while not self._is_enough(enough * 10):
-            too_little, enough = enough, enough * 2
-        while enough - too_little > max(enough // 100, 1):
+            too_little, enough = enough, enough * 5 // 4 + 1
+        while enough - too_little > 1:
             middle = (too_little + enough) // 2
             if self._is_enough(middle * 10):
                 enough = middle
@@ -113,5 +113,4 @@ class Refusal:
         return enough * 10 + spare + (enough * 10 // 25 if is_of_two else 0)
 
     def _is_enough(self, budget: int) -> bool:
-        serves = not self.is_ahead or self.serves(self.reply.data, budget)  # else it is what begins
-        return serves and self.begins(self.first, budget)
+        return self.serves(self.reply.data, budget) and self.begins(self.first, budget)
