@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Final
 
 from aerogram.content.jsontext import loads
-from aerogram.digest.sources import packed
+from aerogram.digest.sources.packed import unpacked_name
 from aerogram.errors import ContractError
 
 __all__ = ["LINE_END", "are_in", "texts"]
@@ -20,7 +20,7 @@ LINE_END: Final = re.compile(r"\r\n?|\n")
 
 def are_in(name: str) -> bool:
     """Whether a file has records, by its name."""
-    return PurePath(packed.unpacked_name(name)).suffix.lower() in SUFFIXES
+    return PurePath(unpacked_name(name)).suffix.lower() in SUFFIXES
 
 
 def texts(content: str) -> Iterator[tuple[int, str]]:
